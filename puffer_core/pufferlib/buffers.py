@@ -1,0 +1,66 @@
+"""The arrays that envs write and learners read: one set, allocated once, viewed many times."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+from gymnasium import spaces
+
+Array = np.ndarray[Any, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Buffers:
+    """Arrays with common leading axes: (rows,) for one step, (slots, rows) for a rollout.
+
+    observations: the observation space's dtype, [..., *observation shape]
+    actions: int32 [...] (Discrete), int32 [..., n] (MultiDiscrete) or float32 [..., *shape] (Box)
+    rewards: float32 [...]; terminals, truncations, masks: bool [...]
+    final_observations: like observations; written only in rows whose episode ended in that step
+    action_masks: uint8 [..., sum of the action sizes], or None where the env has none
+    """
+
+    observations: Array
+    actions: Array
+    rewards: Array
+    terminals: Array
+    truncations: Array
+    masks: Array
+    final_observations: Array
+    action_masks: Array | None = None
+
+    @classmethod
+    def allocate(cls, observation_space: spaces.Box, action_space: spaces.Space[Any], *leading: int, action_mask_size: int = 0) -> Buffers:
+        """Zeroed arrays (masks: ones) with the given leading axes. Pages that nobody writes cost no memory."""
+        action_shape, action_dtype = action_layout(action_space)
+        observation_shape = leading + observation_space.shape
+        return cls(
+            observations=np.zeros(observation_shape, observation_space.dtype),
+            actions=np.zeros(leading + action_shape, action_dtype),
+            rewards=np.zeros(leading, np.float32),
+            terminals=np.zeros(leading, np.bool_),
+            truncations=np.zeros(leading, np.bool_),
+            masks=np.ones(leading, np.bool_),
+            final_observations=np.zeros(observation_shape, observation_space.dtype),
+            action_masks=np.ones((*leading, action_mask_size), np.uint8) if action_mask_size else None,
+        )
+
+    def __getitem__(self, index: Any) -> Buffers:
+        """A view (for slices and integers) of every array."""
+        picked = {f.name: getattr(self, f.name) for f in fields(self)}
+        return Buffers(**{name: None if array is None else array[index] for name, array in picked.items()})
+
+
+def action_layout(space: spaces.Space[Any]) -> tuple[tuple[int, ...], np.dtype[Any]]:
+    """Shape and dtype of one row's action: () or (n,) int32, or the Box's shape as float32."""
+    if isinstance(space, spaces.Discrete):
+        return (), np.dtype(np.int32)
+    if isinstance(space, spaces.MultiDiscrete):
+        return (int(space.nvec.size),), np.dtype(np.int32)
+    if isinstance(space, spaces.Box):
+        return space.shape, np.dtype(np.float32)
+    from pufferlib.errors import SpaceError
+
+    raise SpaceError(f"single_action_space must be Discrete, MultiDiscrete or Box, got {space}; emulate() flattens other spaces")
