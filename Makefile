@@ -1,0 +1,55 @@
+# Each target sets up what it needs. PYTHON picks the interpreter that .venv is made from.
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+NATIVE := setup.py plugins/ocean/setup.py $(wildcard puffer_core/pufferlib/native/*.[hp]* plugins/ocean/pufferlib_ocean/*/*.h)
+ENV_NAME ?= ocean-breakout
+
+.PHONY: help train test lint type docs bench dist clean
+
+help:
+	@echo "make train   install into $(VENV) and train $(ENV_NAME)   (ENV_NAME=ocean-pong ARGS='--train.seed 2')"
+	@echo "make test    install what the tests need and run them all"
+	@echo "make lint | type | docs | bench | dist | clean"
+
+$(BIN)/python:
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade pip
+
+# What is needed to train: the core and the Ocean games, editable, their C built in place.
+$(VENV)/run.stamp: $(BIN)/python requirements.txt pyproject.toml plugins/ocean/pyproject.toml $(NATIVE)
+	$(BIN)/python -m pip install --quiet -r requirements.txt
+	@touch $@
+
+$(VENV)/dev.stamp: $(VENV)/run.stamp requirements-dev.txt
+	$(BIN)/python -m pip install --quiet -r requirements-dev.txt
+	@touch $@
+
+train: $(VENV)/run.stamp
+	$(BIN)/puffer train $(ENV_NAME) $(ARGS)
+
+test: $(VENV)/dev.stamp
+	$(BIN)/python -m pytest -q -n 2 --dist loadfile $(ARGS)
+
+lint: $(VENV)/dev.stamp
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+type: $(VENV)/dev.stamp
+	$(BIN)/mypy
+
+docs: $(VENV)/dev.stamp
+	$(BIN)/python -m pip install --quiet "mkdocs-material>=9" "mkdocstrings[python]>=0.24"
+	$(BIN)/mkdocs build --strict
+
+bench: $(VENV)/dev.stamp
+	for script in benchmarks/[a-z]*.py; do $(BIN)/python $$script || exit 1; done
+
+# An sdist and a wheel of every package, in dist/.
+dist: $(VENV)/dev.stamp
+	$(BIN)/python -m build --no-isolation --outdir dist .
+	for plugin in plugins/*/; do $(BIN)/python -m build --no-isolation --outdir dist $$plugin || exit 1; done
+
+clean:
+	rm -rf $(VENV) build dist plugins/*/build
+	find . -name '*.so' -o -name '*.egg-info' -prune | xargs rm -rf
