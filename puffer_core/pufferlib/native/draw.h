@@ -11,6 +11,19 @@
 #define DRAW_MAX_COMMANDS 16384
 #define DRAW_MAX_BYTES (1 << 20) /* texts, tile codes and palettes */
 
+/* A palette that looks well together; games are free to use others. */
+#define DRAW_BACKGROUND 0x12161CFFu
+#define DRAW_FLOOR 0x1E252EFFu
+#define DRAW_EDGE 0x3B4754FFu
+#define DRAW_INK 0xE6EDF3FFu
+#define DRAW_DIM 0x8B98A5FFu
+#define DRAW_TEAL 0x2BC4B6FFu
+#define DRAW_AMBER 0xF2B84BFFu
+#define DRAW_CORAL 0xF0645CFFu
+#define DRAW_GREEN 0x6CC56FFFu
+#define DRAW_BLUE 0x5B9DF5FFu
+#define DRAW_VIOLET 0xA78BFAFFu
+
 typedef enum DrawKind {
     DRAW_CLEAR,   /* color */
     DRAW_RECT,    /* v = x, y, w, h */
@@ -103,6 +116,22 @@ static inline void draw_text(Draw *d, float x, float y, float size, uint32_t col
     c->v[1] = y;
     c->v[2] = size;
     memcpy(d->bytes + c->data, text, c->size);
+}
+
+/* `label` followed by a number, for score lines: games do without the C library's printf. */
+static inline void draw_number(Draw *d, float x, float y, float size, uint32_t color, const char *label, int64_t value) {
+    char text[96];
+    size_t n = strlen(label) < 64 ? strlen(label) : 64;
+    memcpy(text, label, n);
+    char digits[20];
+    int k = 0;
+    uint64_t rest = value < 0 ? 0u - (uint64_t)value : (uint64_t)value;
+    do digits[k++] = (char)('0' + rest % 10);
+    while ((rest /= 10) > 0);
+    if (value < 0) text[n++] = '-';
+    while (k > 0) text[n++] = digits[--k];
+    text[n] = '\0';
+    draw_text(d, x, y, size, color, text);
 }
 
 /* A grid of w x h cells of `cell` pixels; codes is row-major, palette has 256 colours (alpha 0: not drawn). */
