@@ -1,0 +1,83 @@
+"""What the benchmarks share: the machine's description, timed windows, and the bare C loop of a game."""
+
+from __future__ import annotations
+
+import os
+import platform
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from gymnasium import spaces
+
+import pufferlib
+
+HERE = Path(__file__).parent
+
+
+def machine() -> str:
+    """One line that belongs beside every figure."""
+    import torch
+
+    model = platform.processor() or platform.machine()
+    cpuinfo = Path("/proc/cpuinfo")
+    if cpuinfo.exists():
+        lines = [line for line in cpuinfo.read_text().splitlines() if line.startswith("model name")]
+        model = lines[0].split(":", 1)[1].strip() if lines else model
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    return f"{model}, {cores} cores, Python {platform.python_version()}, torch {torch.__version__}, numpy {np.__version__}"
+
+
+def rate(work: Callable[[], Any], units: float, seconds: float = 0.5) -> float:
+    """Units per second of repeated `work()`, which does `units` each time, over one window."""
+    count, start = 0, time.perf_counter()
+    while (elapsed := time.perf_counter() - start) < seconds:
+        work()
+        count += 1
+    return count * units / elapsed
+
+
+def best_rates(works: dict[str, tuple[Callable[[], Any], float]], seconds: float = 0.5, windows: int = 3) -> dict[str, float]:
+    """The best of several windows for each piece of work, taken in turn so that a noisy machine hits all alike."""
+    best = dict.fromkeys(works, 0.0)
+    for work, _ in works.values():
+        work()
+    for _ in range(windows):
+        for name, (work, units) in works.items():
+            best[name] = max(best[name], rate(work, units, seconds))
+    return best
+
+
+def random_action_sets(space: spaces.Space[Any], rows: int, count: int = 16) -> list[np.ndarray]:
+    """`count` batches of random actions, made before any clock starts."""
+    batched = pufferlib.Buffers.allocate(spaces.Box(0, 1, (1,)), space, count, rows).actions
+    rng = np.random.default_rng(1)
+    if isinstance(space, spaces.Box):
+        batched[:] = rng.uniform(-1, 1, batched.shape)
+    else:
+        sizes = [space.n] if isinstance(space, spaces.Discrete) else space.nvec.reshape(-1)
+        batched[:] = rng.integers(0, sizes[0] if batched.ndim == 2 else sizes, batched.shape)
+    return list(batched)
+
+
+def bare_c_loop(env: Any, worlds: int, seconds: float = 0.5) -> tuple[float, int]:
+    """Agent-steps per second and bytes of one world of the game behind NativeEnv `env`, stepped by bare_loop.c."""
+    game = env.module.rsplit(".", 1)[1].lstrip("_")
+    folder = Path(__import__(env.module, fromlist=["game"]).__file__).parent
+    space = env.single_action_space
+    sizes = "box" if isinstance(space, spaces.Box) else str(space.n) if isinstance(space, spaces.Discrete) else ",".join(map(str, space.nvec))
+    with tempfile.TemporaryDirectory() as scratch:
+        program = Path(scratch) / "bare"
+        subprocess.run(
+            [os.environ.get("CC", "cc"), "-std=c11", "-O2", "-ffp-contract=off", f'-DHEADER="{game}.h"', f"-DGAME={game}_game",
+             f"-I{folder}", f"-I{pufferlib.get_include()}", str(HERE / "bare_loop.c"), "-o", str(program), "-lm"],
+            check=True,
+        )  # fmt: skip
+        fields = [f"{name}={float(value)}" for name, value in env.field_values().items()]
+        out = subprocess.run([program, str(worlds), str(seconds), sizes, *fields], check=True, capture_output=True, text=True)
+    steps_per_second, world_bytes = out.stdout.split()
+    return float(steps_per_second), int(world_bytes)

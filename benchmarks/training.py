@@ -1,0 +1,82 @@
+"""Training speed on breakout against a bare PyTorch loop that runs the same network on tensors of the same shapes.
+
+The bare loop has no env, no sampling, no advantages and no losses but a sum: per rollout, `horizon` forwards of all rows, then
+one forward, backward and optimizer step per minibatch. Both take turns in one process, so their ratio holds on a noisy machine.
+
+python benchmarks/training.py [--policy mlp] [--rounds 8]
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import time
+
+import torch
+
+import pufferlib
+from common import machine
+from pufferlib.policies import build_policy
+
+
+def bare_rollout(policy: torch.nn.Module, optimizer: torch.optim.Optimizer, observations: torch.Tensor, minibatch: int) -> None:
+    """One rollout and one epoch of forwards, backwards and steps. observations: float32[horizon, rows, n]."""
+    with torch.inference_mode():
+        for slot in observations:
+            policy(slot)
+    for batch in observations.flatten(0, 1).split(minibatch):
+        logits, value = policy(batch)
+        loss = logits.square().mean() + value.square().mean()
+        optimizer.zero_grad(set_to_none=True)
+        loss.backward()
+        optimizer.step()
+
+
+def main() -> None:
+    """Print steps per second of both, and the median of the pairwise ratios."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rounds", type=int, default=8)
+    parser.add_argument("--num-envs", type=int, default=4096)
+    parser.add_argument("--horizon", type=int, default=64)
+    parser.add_argument("--minibatch-size", type=int, default=8192)
+    parser.add_argument("--backend", default="auto")
+    parser.add_argument("--num-workers", type=int, default=None)
+    parser.add_argument("--batch-size", type=int, default=None, help="envs of one batch; fewer than num-envs overlaps policy and envs")
+    given = parser.parse_args()
+
+    env = pufferlib.make(
+        "ocean-breakout", num_envs=given.num_envs, backend=given.backend, num_workers=given.num_workers, batch_size=given.batch_size
+    )
+    trainer = pufferlib.PuffeRL(
+        env=env, policy=build_policy("mlp", env.single_observation_space, env.single_action_space), device="cpu",
+        batch_size=given.num_envs * given.horizon, minibatch_size=given.minibatch_size, update_epochs=1,
+    )  # fmt: skip
+    bare_policy = build_policy("mlp", env.single_observation_space, env.single_action_space)
+    bare_optimizer = torch.optim.Adam(bare_policy.parameters(), fused=True)
+    observations = torch.rand(given.horizon, given.num_envs, *env.single_observation_space.shape)
+
+    steps = given.num_envs * given.horizon
+    ours, bare = [], []
+    for round_number in range(given.rounds + 1):
+        start = time.perf_counter()
+        trainer.evaluate()
+        trainer.train()
+        middle = time.perf_counter()
+        bare_rollout(bare_policy, bare_optimizer, observations, given.minibatch_size)
+        end = time.perf_counter()
+        if round_number:  # the first one warms caches up
+            ours.append(steps / (middle - start))
+            bare.append(steps / (end - middle))
+    split = {name: value for name, value in trainer.mean_and_log().items() if name.startswith("time/")}
+    trainer.close()
+    ratios = [a / b for a, b in zip(ours, bare, strict=True)]
+    print(machine())
+    print(f"torch threads {torch.get_num_threads()}, {given.num_envs} rows x {given.horizon}, minibatch {given.minibatch_size}")
+    print(f"PuffeRL on ocean-breakout  {statistics.median(ours) / 1e3:8.1f} k steps/s")
+    print(f"bare PyTorch loop          {statistics.median(bare) / 1e3:8.1f} k steps/s")
+    print(f"ratio: median {statistics.median(ratios):.3f}, min {min(ratios):.3f}, max {max(ratios):.3f}   (bar 0.85)")
+    print("time split:", {name: round(value, 4) for name, value in split.items()})
+
+
+if __name__ == "__main__":
+    main()
