@@ -6,8 +6,11 @@ The same names serve keyword arguments of PuffeRL, the [train] table of a TOML f
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal
+import math
+from dataclasses import dataclass, fields, replace
+from typing import Any, Literal, get_args, get_type_hints
+
+from pufferlib.errors import ConfigError
 
 
 @dataclass(kw_only=True)
@@ -33,7 +36,7 @@ class TrainConfig:
     """Steps of one gradient step. Need not divide the batch; the last minibatch is smaller. Recurrent policies take whole
     segments, so it must be at least the horizon there. A value above the batch means the whole batch."""
     update_epochs: int = 1
-    """Passes over each rollout."""
+    """Passes over each rollout. From the second on, advantages are recomputed with the newest ratios (V-trace)."""
 
     optimizer: Literal["adam", "muon"] = "adam"
     """adam, or muon: torch's Muon for hidden weight matrices and AdamW for the rest."""
@@ -46,10 +49,15 @@ class TrainConfig:
     anneal_schedule: Literal["cosine", "linear"] = "cosine"
     """The shape of annealing."""
     adam_beta1: float = 0.9
+    """Decay of Adam's mean of gradients (Kingma and Ba 2015)."""
     adam_beta2: float = 0.999
+    """Decay of Adam's mean of squared gradients."""
     adam_eps: float = 1e-8
+    """Added to the root of Adam's mean of squares."""
     weight_decay: float = 0.0
+    """Decoupled (AdamW, Muon)."""
     muon_momentum: float = 0.95
+    """Momentum of Muon's matrices."""
     max_grad_norm: float = 0.5
     """Gradients are scaled down to this global norm. 0: never."""
 
@@ -84,10 +92,114 @@ class TrainConfig:
     """Initial exponent of the importance weights of prioritised sampling; rises to 1 over training."""
 
     nonfinite: Literal["raise", "skip"] = "raise"
-    """NaN or infinity in losses or gradients: raise NonFiniteError, or skip the update and count it."""
+    """NaN or infinity in rewards, observations, losses or gradients: raise NonFiniteError naming the cause, or leave the
+    rows (or the update) out and count them. Weights never see it either way."""
     checkpoint_interval: int = 50
     """Rollouts between checkpoints. 0: only at the end."""
     keep_checkpoints: int = 3
     """How many of the newest checkpoints stay. 0: all."""
     log_interval_s: float = 1.0
     """Least seconds between two rows of metrics (the last one is always written)."""
+
+    def __post_init__(self) -> None:
+        self.validate()
+
+    def validate(self) -> None:
+        """Raise ConfigError, naming the setting, on a wrong type, NaN, or a value out of range.
+
+        Whole floats are taken where an integer is wanted (`total_timesteps=1e6`), integers where a float is.
+        """
+        for field in fields(self):
+            value = _typed(field.name, getattr(self, field.name), _TYPES[field.name])
+            setattr(self, field.name, value)
+            if field.name in _RANGES:
+                _check_range(field.name, value, *_RANGES[field.name])
+        if self.min_learning_rate > self.learning_rate:
+            raise ConfigError(
+                f"{spell('min_learning_rate')} must not exceed learning_rate={self.learning_rate}, got {self.min_learning_rate}"
+            )
+
+    def resolve(self, num_agents: int) -> TrainConfig:
+        """The same settings with batch_size and horizon made to agree: batch_size = num_agents * horizon.
+
+        Raises ConfigError where batch_size is no multiple of num_agents, naming the nearest that are.
+        """
+        if not self.batch_size:
+            return replace(self, batch_size=num_agents * self.horizon)
+        if self.batch_size % num_agents:
+            below = self.batch_size // num_agents * num_agents
+            near = [size for size in (below, below + num_agents) if size]
+            raise ConfigError(
+                f"{spell('batch_size')}={self.batch_size} must be a multiple of num_agents={num_agents}; "
+                f"nearest: {', '.join(map(str, near))}"
+            )
+        return replace(self, horizon=self.batch_size // num_agents)
+
+
+def spell(name: str) -> str:
+    """A setting in both its spellings, for messages: `batch_size (--train.batch-size)`."""
+    return f"{name} (--train.{name.replace('_', '-')})"
+
+
+_INF = math.inf
+# name -> (least, most, whether the ends themselves are allowed)
+_RANGES: dict[str, tuple[float, float, bool, bool]] = {
+    "seed": (0, 2**63 - 1, True, True),
+    "torch_threads": (0, 4096, True, True),
+    "total_timesteps": (1, _INF, True, False),
+    "batch_size": (0, _INF, True, False),
+    "horizon": (1, _INF, True, False),
+    "minibatch_size": (1, _INF, True, False),
+    "update_epochs": (1, _INF, True, False),
+    "learning_rate": (0, _INF, True, False),
+    "min_learning_rate": (0, _INF, True, False),
+    "adam_beta1": (0, 1, True, False),
+    "adam_beta2": (0, 1, True, False),
+    "adam_eps": (0, _INF, True, False),
+    "weight_decay": (0, _INF, True, False),
+    "muon_momentum": (0, 1, True, False),
+    "max_grad_norm": (0, _INF, True, False),
+    "gamma": (0, 1, True, True),
+    "gae_lambda": (0, 1, True, True),
+    "rho_clip": (0, _INF, False, True),
+    "c_clip": (0, _INF, False, True),
+    "clip_coef": (0, _INF, False, True),
+    "vf_coef": (0, _INF, True, False),
+    "vf_clip_coef": (0, _INF, True, False),
+    "ent_coef": (-_INF, _INF, False, False),
+    "target_kl": (0, _INF, True, False),
+    "reward_scale": (-_INF, _INF, False, False),
+    "reward_clip": (0, _INF, True, False),
+    "prio_alpha": (0, _INF, True, False),
+    "prio_beta0": (0, 1, True, True),
+    "checkpoint_interval": (0, _INF, True, False),
+    "keep_checkpoints": (0, _INF, True, False),
+    "log_interval_s": (0, _INF, True, False),
+}
+_TYPES: dict[str, Any] = get_type_hints(TrainConfig)
+
+
+def _typed(name: str, value: Any, kind: Any) -> Any:
+    choices = get_args(kind)
+    if choices:
+        if value not in choices:
+            raise ConfigError(f"{spell(name)} must be one of {', '.join(choices)}, got {value!r}")
+        return value
+    number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    if kind is float and number:
+        return float(value)
+    if kind is int and number and float(value).is_integer():
+        return int(value)
+    if kind in (bool, str) and isinstance(value, kind):
+        return value
+    wanted = {int: "an integer", float: "a number", bool: "True or False", str: "text"}[kind]
+    raise ConfigError(f"{spell(name)} must be {wanted}, got {value!r}")
+
+
+def _check_range(name: str, value: float, least: float, most: float, with_least: bool, with_most: bool) -> None:
+    low = value >= least if with_least else value > least
+    high = value <= most if with_most else value < most
+    if low and high:  # never true for NaN
+        return
+    bounds = f"{'[' if with_least else '('}{least}, {most}{']' if with_most else ')'}"
+    raise ConfigError(f"{spell(name)} must be in {bounds}, got {value}")
