@@ -1,0 +1,351 @@
+/* Snake: many snakes share one walled field. They eat, grow, and die of walls, of bodies and of each other.
+ *
+ * Each row (snake) has a life of its own: it alone ends and respawns while the world goes on. The grid has a wall border
+ * as thick as the vision, so that a window never leaves it. */
+#ifndef SNAKE_H
+#define SNAKE_H
+
+#include "puffer_env.h"
+
+/* Codes of an observation. In the grid every snake is an "other" one: own codes are put in when a window is copied. */
+enum { SNAKE_EMPTY, SNAKE_WALL, SNAKE_FOOD, SNAKE_CORPSE, SNAKE_OWN_BODY, SNAKE_OWN_HEAD, SNAKE_BODY, SNAKE_HEAD };
+
+enum { SNAKE_START_LENGTH = 3, SNAKE_SPAWN_TRIES = 64, SNAKE_SOLVED_LENGTH = 50 };
+
+/* During a step, each snake that targets a cell adds one claim above the cell's code. At most four can reach a cell. */
+enum { SNAKE_CODE_MASK = 7, SNAKE_CLAIM = 16 };
+
+typedef struct SnakeArgs {
+    int32_t width, height, num_snakes, num_food, vision, max_length, corpse;
+    float reward_food, reward_corpse, reward_death;
+    int32_t max_steps, world_steps;
+} SnakeArgs;
+
+typedef struct SnakeLog {
+    PUFFER_LOG_FIELDS;
+} SnakeLog;
+
+/* Its segments are ring[tail & mask] ... ring[head & mask], cells of the grid. */
+typedef struct SnakeBody {
+    uint32_t head, tail;
+    int32_t length, direction, age;
+    int32_t target; /* of this step, with what becomes of the snake */
+    uint8_t grows, dies;
+    double episode_return;
+} SnakeBody;
+
+typedef struct Snake {
+    PufferIO io;
+    PufferRng rng;
+    SnakeLog log;
+    SnakeArgs args;
+    /* derived */
+    int32_t stride, cells, side; /* of the grid with its border; side of a window */
+    int32_t step_to[4];          /* up, right, down, left */
+    uint32_t ring_mask;
+    /* state, in the arena */
+    uint8_t *grid;
+    int16_t *owner; /* the snake on a cell, or -1 */
+    int32_t *rings;
+    SnakeBody *snakes;
+    int32_t world_age, food_due; /* food that waits for an empty cell */
+} Snake;
+
+static const PufferField snake_fields[] = {
+    PUFFER_INT(SnakeArgs, width), PUFFER_INT(SnakeArgs, height), PUFFER_INT(SnakeArgs, num_snakes),
+    PUFFER_INT(SnakeArgs, num_food), PUFFER_INT(SnakeArgs, vision), PUFFER_INT(SnakeArgs, max_length),
+    PUFFER_INT(SnakeArgs, corpse), PUFFER_FLOAT(SnakeArgs, reward_food), PUFFER_FLOAT(SnakeArgs, reward_corpse),
+    PUFFER_FLOAT(SnakeArgs, reward_death), PUFFER_INT(SnakeArgs, max_steps), PUFFER_INT(SnakeArgs, world_steps), PUFFER_END};
+static const char *const snake_log_names[] = {PUFFER_LOG_NAMES, NULL};
+static const char *const snake_errors[] = {"", "num_snakes*4 + num_food must be at most width*height/2", NULL};
+
+/* ---------------------------------------------------------------- sizes and memory */
+
+static inline PufferShape snake_shape(const SnakeArgs *args) {
+    size_t side = (size_t)(2 * args->vision + 1);
+    return (PufferShape){args->num_snakes, side * side, sizeof(int32_t), 0};
+}
+
+static inline size_t snake_cells(const SnakeArgs *args) {
+    return (size_t)(args->width + 2 * args->vision) * (size_t)(args->height + 2 * args->vision);
+}
+
+/* A power of two, so that a ring wraps by a mask. */
+static inline uint32_t snake_ring_size(const SnakeArgs *args) {
+    uint32_t size = 4;
+    while (size < (uint32_t)args->max_length) size *= 2;
+    return size;
+}
+
+static inline size_t snake_bytes(const SnakeArgs *args) {
+    size_t snakes = (size_t)args->num_snakes, cells = snake_cells(args);
+    return puffer_round64(snakes * sizeof(SnakeBody)) + puffer_round64(cells) + puffer_round64(cells * sizeof(int16_t)) +
+           puffer_round64(snakes * snake_ring_size(args) * sizeof(int32_t));
+}
+
+static inline int snake_init(Snake *g, const SnakeArgs *args, void *arena, PufferIO io) {
+    memset(g, 0, sizeof *g);
+    if (2 * (4 * (int64_t)args->num_snakes + args->num_food) > (int64_t)args->width * args->height) return 1;
+    g->io = io;
+    g->args = *args;
+    g->stride = args->width + 2 * args->vision;
+    g->cells = (int32_t)snake_cells(args);
+    g->side = 2 * args->vision + 1;
+    g->step_to[0] = -g->stride;
+    g->step_to[1] = 1;
+    g->step_to[2] = g->stride;
+    g->step_to[3] = -1;
+    g->ring_mask = snake_ring_size(args) - 1;
+
+    char *at = (char *)arena;
+    g->snakes = (SnakeBody *)at;
+    at += puffer_round64((size_t)args->num_snakes * sizeof(SnakeBody));
+    g->grid = (uint8_t *)at;
+    at += puffer_round64((size_t)g->cells);
+    g->owner = (int16_t *)at;
+    at += puffer_round64((size_t)g->cells * sizeof(int16_t));
+    g->rings = (int32_t *)at;
+    return 0;
+}
+
+/* ---------------------------------------------------------------- the field */
+
+static inline int32_t *snake_ring(const Snake *g, int i) { return g->rings + (size_t)i * (g->ring_mask + 1u); }
+
+/* Cell number `k` of the field, row-major, as an index into the grid. */
+static inline int32_t snake_cell(const Snake *g, uint32_t k) {
+    uint32_t width = (uint32_t)g->args.width;
+    return ((int32_t)(k / width) + g->args.vision) * g->stride + (int32_t)(k % width) + g->args.vision;
+}
+
+/* The first cell after number `start`, wrapping around, whose code is in the set `codes` (a bit per code); -1 if none is. */
+static inline int32_t snake_scan(const Snake *g, uint32_t start, unsigned codes) {
+    uint32_t area = (uint32_t)(g->args.width * g->args.height);
+    for (uint32_t k = 1; k <= area; k++) {
+        int32_t cell = snake_cell(g, (start + k) % area);
+        if (codes >> g->grid[cell] & 1u) return cell;
+    }
+    return -1;
+}
+
+/* A random empty cell. Where the field is full: a corpse or else a food if the caller `insists`, else -1. */
+static inline int32_t snake_random_cell(Snake *g, int insists) {
+    uint32_t area = (uint32_t)(g->args.width * g->args.height), k = 0;
+    for (int i = 0; i < SNAKE_SPAWN_TRIES; i++) {
+        k = puffer_below(&g->rng, area);
+        int32_t cell = snake_cell(g, k);
+        if (g->grid[cell] == SNAKE_EMPTY) return cell;
+    }
+    int32_t cell = snake_scan(g, k, 1u << SNAKE_EMPTY);
+    if (cell < 0 && insists) cell = snake_scan(g, k, 1u << SNAKE_CORPSE);
+    if (cell < 0 && insists) cell = snake_scan(g, k, 1u << SNAKE_FOOD);
+    return cell;
+}
+
+/* Food for which there is no empty cell waits until there is one. */
+static inline void snake_place_food(Snake *g) {
+    while (g->food_due > 0) {
+        int32_t cell = snake_random_cell(g, 0);
+        if (cell < 0) return;
+        g->grid[cell] = SNAKE_FOOD;
+        g->food_due -= 1;
+    }
+}
+
+static inline void snake_enter(Snake *g, int i, int32_t cell) {
+    SnakeBody *s = &g->snakes[i];
+    s->head += 1;
+    snake_ring(g, i)[s->head & g->ring_mask] = cell;
+    g->grid[cell] = SNAKE_HEAD;
+    g->owner[cell] = (int16_t)i;
+}
+
+/* A dead snake leaves one cell at least, and takes one here: there is always a cell to take. */
+static inline void snake_spawn(Snake *g, int i) {
+    int32_t cell = snake_random_cell(g, 1);
+    if (g->grid[cell] == SNAKE_FOOD) g->food_due += 1;
+    g->snakes[i] = (SnakeBody){.head = UINT32_MAX, .length = SNAKE_START_LENGTH};
+    for (int k = 0; k < SNAKE_START_LENGTH; k++) snake_enter(g, i, cell);
+    g->snakes[i].direction = (int32_t)puffer_below(&g->rng, 4);
+}
+
+static inline void snake_build_world(Snake *g) {
+    memset(g->grid, SNAKE_WALL, (size_t)g->cells);
+    memset(g->owner, 0xFF, (size_t)g->cells * sizeof *g->owner);
+    for (int y = 0; y < g->args.height; y++) memset(g->grid + snake_cell(g, (uint32_t)(y * g->args.width)), SNAKE_EMPTY, (size_t)g->args.width);
+    g->world_age = 0;
+    for (int i = 0; i < g->args.num_snakes; i++) snake_spawn(g, i);
+    g->food_due = g->args.num_food;
+    snake_place_food(g);
+}
+
+/* ---------------------------------------------------------------- observations */
+
+/* Called with a constant side where it matters, so that the row copies become plain moves. */
+static inline void snake_copy_window(const Snake *g, int i, int side, uint8_t *out) {
+    int32_t head = snake_ring(g, i)[g->snakes[i].head & g->ring_mask];
+    int32_t corner = head - (side / 2) * (g->stride + 1);
+    for (int y = 0; y < side; y++, out += side, corner += g->stride) {
+        const uint8_t *codes = g->grid + corner;
+        const int16_t *owner = g->owner + corner;
+        memcpy(out, codes, (size_t)side);
+        for (int x = 0; x < side; x++)
+            if (codes[x] >= SNAKE_BODY && owner[x] == i) out[x] = (uint8_t)(codes[x] - (SNAKE_BODY - SNAKE_OWN_BODY));
+    }
+}
+
+static inline void snake_write_window(const Snake *g, int i, uint8_t *rows) {
+    uint8_t *out = rows + (size_t)i * (size_t)(g->side * g->side);
+    if (g->side == 11) snake_copy_window(g, i, 11, out);
+    else snake_copy_window(g, i, g->side, out);
+}
+
+static inline void snake_write_obs(const Snake *g) {
+    for (int i = 0; i < g->args.num_snakes; i++) snake_write_window(g, i, (uint8_t *)g->io.obs);
+}
+
+/* ---------------------------------------------------------------- a row's episode ends */
+
+static inline void snake_end_episode(Snake *g, int i) {
+    SnakeBody *s = &g->snakes[i];
+    if (g->io.final_obs) snake_write_window(g, i, (uint8_t *)g->io.final_obs);
+    g->log.score += s->length;
+    g->log.perf += s->length < SNAKE_SOLVED_LENGTH ? (double)s->length / SNAKE_SOLVED_LENGTH : 1.0;
+    g->log.episode_return += s->episode_return;
+    g->log.episode_length += s->age;
+    g->log.n += 1;
+}
+
+static inline void snake_bury(Snake *g, int i) {
+    const SnakeBody *s = &g->snakes[i];
+    const int32_t *ring = snake_ring(g, i);
+    for (uint32_t k = s->tail; k != s->head + 1; k++) {
+        int32_t cell = ring[k & g->ring_mask];
+        g->grid[cell] = g->args.corpse ? SNAKE_CORPSE : SNAKE_EMPTY;
+        g->owner[cell] = -1;
+    }
+}
+
+/* ---------------------------------------------------------------- the step, in its seven stages */
+
+/* (1) Turning back into one's own second segment is no turn. */
+static inline void snake_choose_targets(Snake *g) {
+    const int32_t *actions = (const int32_t *)g->io.act;
+    for (int i = 0; i < g->args.num_snakes; i++) {
+        SnakeBody *s = &g->snakes[i];
+        const int32_t *ring = snake_ring(g, i);
+        int32_t head = ring[s->head & g->ring_mask], second = ring[(s->head - 1) & g->ring_mask];
+        int turn = puffer_discrete(actions[i], 4, &g->log.invalid_actions);
+        if (head + g->step_to[turn] != second) s->direction = turn;
+        s->target = head + g->step_to[s->direction];
+        int code = g->grid[s->target] & SNAKE_CODE_MASK;
+        s->grows = (code == SNAKE_FOOD || code == SNAKE_CORPSE) && s->length < g->args.max_length;
+        g->grid[s->target] += SNAKE_CLAIM;
+    }
+}
+
+/* (2) A cell on which another segment is stacked stays taken. */
+static inline void snake_leave_tails(Snake *g) {
+    for (int i = 0; i < g->args.num_snakes; i++) {
+        SnakeBody *s = &g->snakes[i];
+        if (s->grows) continue;
+        const int32_t *ring = snake_ring(g, i);
+        int32_t cell = ring[s->tail & g->ring_mask];
+        s->tail += 1;
+        if (ring[s->tail & g->ring_mask] == cell) continue;
+        g->grid[cell] &= (uint8_t)~SNAKE_CODE_MASK;
+        g->owner[cell] = -1;
+    }
+}
+
+/* (3) */
+static inline void snake_find_dying(Snake *g) {
+    for (int i = 0; i < g->args.num_snakes; i++) {
+        SnakeBody *s = &g->snakes[i];
+        int claimed = g->grid[s->target], code = claimed & SNAKE_CODE_MASK;
+        s->dies = code == SNAKE_WALL || code >= SNAKE_BODY || claimed >= 2 * SNAKE_CLAIM;
+    }
+    for (int i = 0; i < g->args.num_snakes; i++) g->grid[g->snakes[i].target] &= SNAKE_CODE_MASK;
+}
+
+/* (4) */
+static inline void snake_move_survivors(Snake *g) {
+    for (int i = 0; i < g->args.num_snakes; i++) {
+        SnakeBody *s = &g->snakes[i];
+        s->age += 1;
+        if (s->dies) {
+            g->io.rew[i] = g->args.reward_death;
+        } else {
+            int code = g->grid[s->target];
+            if (code == SNAKE_FOOD) g->io.rew[i] = g->args.reward_food;
+            if (code == SNAKE_CORPSE) g->io.rew[i] = g->args.reward_corpse;
+            g->food_due += code == SNAKE_FOOD;
+            s->length += s->grows;
+            g->grid[snake_ring(g, i)[s->head & g->ring_mask]] = SNAKE_BODY;
+            snake_enter(g, i, s->target);
+        }
+        s->episode_return += (double)g->io.rew[i];
+    }
+}
+
+/* Rows whose flag is set end: all show their last observation, then all bodies go. */
+static inline void snake_end_rows(Snake *g, const uint8_t *ended) {
+    for (int i = 0; i < g->args.num_snakes; i++)
+        if (ended[i]) snake_end_episode(g, i);
+    for (int i = 0; i < g->args.num_snakes; i++)
+        if (ended[i]) snake_bury(g, i);
+}
+
+static inline void snake_respawn_rows(Snake *g, const uint8_t *ended) {
+    for (int i = 0; i < g->args.num_snakes; i++)
+        if (ended[i]) snake_spawn(g, i);
+}
+
+/* Age ends a row, the world's age all rows; a row that has just died is not cut as well. */
+static inline void snake_truncate(Snake *g) {
+    int rebuild = g->args.world_steps > 0 && g->world_age >= g->args.world_steps, any = rebuild;
+    for (int i = 0; i < g->args.num_snakes; i++) {
+        int old = g->args.max_steps > 0 && g->snakes[i].age >= g->args.max_steps;
+        g->io.trunc[i] = !g->io.term[i] && (rebuild || old);
+        any |= g->io.trunc[i];
+    }
+    if (!any) return;
+    snake_end_rows(g, g->io.trunc);
+    if (rebuild) snake_build_world(g);
+    else snake_respawn_rows(g, g->io.trunc);
+}
+
+static inline void snake_step(Snake *g) {
+    puffer_begin_step(&g->io, g->args.num_snakes);
+    snake_choose_targets(g);
+    snake_leave_tails(g);
+    snake_find_dying(g);
+    snake_move_survivors(g);
+    for (int i = 0; i < g->args.num_snakes; i++) g->io.term[i] = g->snakes[i].dies;
+    snake_end_rows(g, g->io.term);     /* (5) */
+    snake_place_food(g);               /* (6) */
+    snake_respawn_rows(g, g->io.term); /* (7) */
+    g->world_age += 1;
+    snake_truncate(g);
+    snake_write_obs(g);
+}
+
+static inline void snake_restart(Snake *g) {
+    puffer_begin_episode(&g->io, g->args.num_snakes);
+    snake_build_world(g);
+    snake_write_obs(g);
+}
+
+static inline void snake_reset(Snake *g, uint64_t seed) {
+    puffer_seed(&g->rng, seed);
+    snake_restart(g);
+}
+
+static inline void snake_draw(const Snake *g, Draw *d) {
+    (void)g;
+    draw_clear(d, 0x000000FF);
+}
+
+PUFFER_GAME(snake, Snake);
+
+#endif
