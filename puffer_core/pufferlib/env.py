@@ -30,8 +30,11 @@ class PufferEnv:
     single_observation_space: spaces.Box
     single_action_space: spaces.Space[Any]
     num_agents: int
-    action_mask_size = 0
-    """Set it to the sum of the action sizes to get `self.action_masks`."""
+    action_mask_size = 0  # set it to the sum of the action sizes to get `self.action_masks`
+    num_envs = 1  # worlds in this batch; each has num_agents / num_envs rows
+    first_env = 0  # the number of this batch's first env in the whole VecEnv, for messages and infos
+    is_native = False
+    render_mode: str | None = None
 
     def __init__(self, buf: Buffers | None = None) -> None:
         native = [name for name in NATIVE if hasattr(self, name)]
@@ -72,6 +75,10 @@ class PufferEnv:
     def render(self) -> Any:
         """A uint8[height, width, 3] frame, or None."""
         return None
+
+    def drain_log(self) -> dict[str, float]:
+        """Means over the row-episodes that ended since the last call, and their number `"n"`; {} if there were none."""
+        return {}
 
     def close(self) -> None:
         """Free what the env holds. May be called any number of times."""

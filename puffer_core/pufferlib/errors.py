@@ -33,6 +33,14 @@ class EnvError(PufferError, RuntimeError):
     """An environment returned what its spaces do not allow, or could not be built."""
 
 
+class EnvTypeError(EnvError, TypeError):
+    """An environment returned a value of the wrong type."""
+
+
+class EnvValueError(EnvError, ValueError):
+    """An environment returned a value of the wrong shape or range."""
+
+
 class WorkerError(PufferError, RuntimeError):
     """A worker raised, died or hung; the message names the env, the worker and the cause."""
 
@@ -45,12 +53,20 @@ class ClosedError(PufferError, RuntimeError):
     """A call on something that is closed."""
 
 
+class OrderError(PufferError, RuntimeError):
+    """Calls in an order that cannot work, such as step() before reset()."""
+
+
 class CheckpointError(PufferError, RuntimeError):
     """A checkpoint is missing, damaged, or belongs to another policy or environment."""
 
 
 class NonFiniteError(PufferError, ArithmeticError):
     """NaN or infinity in observations, rewards or losses; the message names which."""
+
+
+class NonFiniteEnvError(EnvError, NonFiniteError):
+    """An environment returned NaN or infinity."""
 
 
 class RenderError(PufferError, RuntimeError):

@@ -1,0 +1,11 @@
+"""Plugins: the records they return, the hooks they implement, and the registry that finds them. See `hookspecs`."""
+
+from pufferlib.plugins.hookspecs import hookimpl
+from pufferlib.plugins.loader import Plugin
+from pufferlib.plugins.registry import Registry, registry
+from pufferlib.plugins.specs import BackendSpec, CommandSpec, EmulatorSpec, EnvFamily, EnvSpec, LoggerSpec, PolicySpec
+
+__all__ = [
+    "BackendSpec", "CommandSpec", "EmulatorSpec", "EnvFamily", "EnvSpec", "LoggerSpec", "Plugin", "PolicySpec", "Registry",
+    "hookimpl", "registry",
+]

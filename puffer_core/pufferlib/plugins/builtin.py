@@ -1,0 +1,62 @@
+"""What the core itself brings, registered through the same hooks as any plugin."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from pufferlib.plugins.hookspecs import hookimpl
+from pufferlib.plugins.specs import BackendSpec, EmulatorSpec, EnvFamily, LoggerSpec, PolicySpec
+
+PUFFERLIB_API = 1
+
+
+@hookimpl
+def pufferlib_envs() -> Iterable[EnvFamily]:
+    return [
+        EnvFamily(
+            "gym", target="pufferlib.emulation.gymnasium:make_family", names="pufferlib.emulation.gymnasium:list_ids",
+            summary="Any Gymnasium id, as in gym-CartPole-v1 or gym-module:Id-v0",
+        )
+    ]
+
+
+@hookimpl
+def pufferlib_emulators() -> Iterable[EmulatorSpec]:
+    return [
+        EmulatorSpec(
+            "gymnasium", target="pufferlib.emulation.gymnasium:GymnasiumBatch", summary="gymnasium.Env",
+            classes=("gymnasium.core:Env",),
+        ),
+        EmulatorSpec(
+            "declarative", target="pufferlib.emulation.declarative:declarative_batch", summary="PufferEnv, declarative style",
+            classes=("pufferlib.env:PufferEnv",),
+        ),
+    ]
+
+
+@hookimpl
+def pufferlib_policies() -> Iterable[PolicySpec]:
+    return [
+        PolicySpec("mlp", target="pufferlib.policies.mlp:MLP", summary="Fully connected layers"),
+        PolicySpec("lstm", target="pufferlib.policies.lstm:LSTM", summary="A long short-term memory (Hochreiter & Schmidhuber 1997)"),
+        PolicySpec("mingru", target="pufferlib.policies.mingru:MinGRU", summary="A minimal gated recurrent unit (Feng et al. 2024)"),
+    ]
+
+
+@hookimpl
+def pufferlib_loggers() -> Iterable[LoggerSpec]:
+    return [
+        LoggerSpec("jsonl", target="pufferlib.train.loggers:JsonLines", summary="metrics.jsonl in the run directory"),
+        LoggerSpec("none", target="pufferlib.train.loggers:NoLogger", summary="Nothing but the dashboard"),
+    ]
+
+
+@hookimpl
+def pufferlib_backends() -> Iterable[BackendSpec]:
+    return [
+        BackendSpec("serial", target="pufferlib.vector.serial:SerialVec", summary="No workers: envs step in the caller's thread"),
+        BackendSpec(
+            "threads", target="pufferlib.vector.threads:ThreadVec", summary="Native envs on a pool of threads, without the GIL",
+            native_only=True,
+        ),
+    ]

@@ -1,0 +1,26 @@
+"""Help for unknown names: near matches, and which plugin has them."""
+
+from __future__ import annotations
+
+import difflib
+
+# The first word of an env's (or the whole of another) name -> the extra of pufferlib that installs it.
+PROVIDERS = {
+    "ocean": "ocean", "atari": "atari", "procgen": "procgen", "pettingzoo": "pettingzoo", "minigrid": "minigrid", "babyai": "minigrid",
+    "nethack": "nethack", "minihack": "nethack", "nle": "nethack", "crafter": "crafter", "nmmo": "nmmo", "griddly": "griddly",
+    "microrts": "microrts", "gpudrive": "gpudrive", "wandb": "loggers", "neptune": "loggers", "tensorboard": "loggers",
+    "trackio": "loggers", "mlflow": "loggers", "ray": "ray", "sweep": "sweep", "web": "web",
+}
+
+
+def near(name: str, known: list[str]) -> list[str]:
+    """Up to five of the known names that look like this one, best first."""
+    lowered = {known_name.lower(): known_name for known_name in known}
+    close = difflib.get_close_matches(name.lower(), lowered, n=5, cutoff=0.6)
+    return [lowered[found] for found in close]
+
+
+def provider(name: str, installed: set[str]) -> str | None:
+    """The pip line of the plugin that has this name, unless that plugin is installed."""
+    extra = PROVIDERS.get(name.lower().partition("-")[0])
+    return f"pip install 'pufferlib[{extra}]'" if extra and extra not in installed else None

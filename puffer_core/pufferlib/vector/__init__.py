@@ -1,0 +1,67 @@
+"""Vectorised envs: `make_vec` picks and starts a back end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from typing import Any
+
+from pufferlib.env import PufferEnv
+from pufferlib.errors import ConfigError
+from pufferlib.vector.shape import VecShape, available_cpus, check_shape
+from pufferlib.vector.vec_env import Batch, EnvFacts, VecEnv
+
+__all__ = ["Batch", "EnvFacts", "VecEnv", "VecShape", "check_shape", "make_vec"]
+
+EnvMaker = Callable[..., PufferEnv]
+"""`maker(num_envs=k)` gives one PufferEnv batch of k envs."""
+
+
+def make_vec(
+    maker: EnvMaker,
+    *,
+    num_envs: int = 1,
+    num_workers: int | None = None,
+    batch_size: int | None = None,
+    envs_per_worker: int | None = None,
+    backend: str = "auto",
+    seed: int | None = None,
+    in_order: bool = False,
+) -> VecEnv:
+    """A VecEnv of `num_envs` envs.
+
+    num_workers: threads or processes; None: for native envs as many as there are cores, if they divide num_envs; else 1
+    batch_size: envs of one `recv`, a whole number of workers' shares that divides num_envs; None: all
+    envs_per_worker: only checked, must equal num_envs / num_workers
+    backend: auto (native envs: threads, others: serial) or the name of a registered back end
+    seed: used by the first reset that is given none
+    in_order: `recv` hands batches over in the order they were sent, not in the order they finish
+    Raises ConfigError (a ValueError) before anything starts, naming the arguments, their values and what would work.
+    """
+    from pufferlib.plugins import registry
+
+    native = is_native(maker)
+    found = registry()
+    cpus = available_cpus() if native and backend in ("auto", "threads") else 1
+    shape = check_shape(num_envs, num_workers, batch_size, envs_per_worker, default_workers=cpus)
+    names = {spec.name for spec in found.backends()}
+    if backend not in names | {"auto"}:
+        raise ConfigError(f"backend={backend!r} is not registered; registered: auto, {', '.join(sorted(names))}")
+    spec = found.find("backend", choose_backend(native, shape.num_workers, names) if backend == "auto" else backend)
+    if spec.native_only and not native:
+        raise ConfigError(f"backend={backend!r} steps native envs only, and this one is not; use auto or serial")
+    vec: VecEnv = found.resolve(spec.target, spec)(maker, shape, seed=seed, in_order=in_order)
+    return vec
+
+
+def choose_backend(native: bool, num_workers: int, registered: Collection[str]) -> str:
+    """What `backend="auto"` means."""
+    if native and "threads" in registered:
+        return "threads"
+    if not native and num_workers > 1 and "processes" in registered:
+        return "processes"
+    return "serial"
+
+
+def is_native(maker: Any) -> bool:
+    """Whether a maker's envs are C games, also where it is a functools.partial of such a class."""
+    return bool(getattr(getattr(maker, "func", maker), "is_native", False))

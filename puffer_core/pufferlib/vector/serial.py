@@ -1,0 +1,72 @@
+"""The back end without workers: a batch steps in the caller's thread, at once, when its actions are sent."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from pufferlib.env import PufferEnv
+from pufferlib.vector.logs import merge_logs
+from pufferlib.vector.shape import VecShape
+from pufferlib.vector.vec_env import EnvFacts, Info, VecEnv
+
+
+class SerialVec(VecEnv):
+    """One PufferEnv batch per group. The number of workers only sets which batch sizes are allowed."""
+
+    def __init__(self, maker: Callable[..., PufferEnv], shape: VecShape, *, seed: Any = None, in_order: bool = False) -> None:
+        self._envs: list[PufferEnv] = []
+        try:
+            for group in range(shape.num_batches):
+                env = maker(num_envs=shape.batch_size)
+                env.first_env = group * shape.batch_size
+                self._envs.append(env)
+            super().__init__(env_facts(self._envs[0]), shape, seed=seed, in_order=in_order)
+        except BaseException:
+            self._close()
+            raise
+
+    def allocate(self, slots: int) -> Any:
+        storage = super().allocate(slots)
+        self._bound = [-1] * self.num_batches
+        self._infos: list[list[Info]] = [[] for _ in self._envs]
+        return storage
+
+    def _bind(self, group: int, slot: int) -> PufferEnv:
+        env = self._envs[group]
+        if self._bound[group] != slot:
+            env.bind(self._views[slot][group])
+            self._bound[group] = slot
+        return env
+
+    def _start_reset(self, group: int, slot: int, seeds: list[int] | None, options: Info | None) -> None:
+        env = self._bind(group, slot)
+        self._infos[group] = (env.reset(seeds) if options is None else env.reset(seeds, options=options))[1]  # type: ignore[call-arg]
+
+    def _start_step(self, group: int, source: int, target: int) -> None:
+        self._infos[group] = self._bind(group, target).step(self._views[source][group].actions)[4]
+
+    def _wait(self, groups: Sequence[int]) -> int:
+        return groups[0]
+
+    def _take_infos(self, group: int) -> list[Info]:
+        infos, self._infos[group] = self._infos[group], []
+        return infos
+
+    def drain_log(self) -> dict[str, float]:
+        return merge_logs([env.drain_log() for env in self._envs])
+
+    def _render(self) -> Any:
+        return self._envs[0].render()
+
+    def _close(self) -> None:
+        for env in self._envs:
+            env.close()
+
+
+def env_facts(env: PufferEnv) -> EnvFacts:
+    """What a VecEnv needs to know, read off one batch of `env.num_envs` envs."""
+    return EnvFacts(
+        env.single_observation_space, env.single_action_space, env.num_agents // env.num_envs, env.action_mask_size,
+        env.is_native, env.render_mode,
+    )
