@@ -1,0 +1,1 @@
+"""Ocean: games and sanity environments in plain C, one folder each."""

@@ -1,0 +1,1 @@
+from pufferlib_ocean.bandit.bandit import Bandit as Bandit

@@ -1,0 +1,1 @@
+from pufferlib_ocean.cartpole.cartpole import Cartpole as Cartpole

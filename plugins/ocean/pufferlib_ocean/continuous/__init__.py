@@ -1,0 +1,1 @@
+from pufferlib_ocean.continuous.continuous import Continuous as Continuous

@@ -1,0 +1,1 @@
+from pufferlib_ocean.memory.memory import Memory as Memory

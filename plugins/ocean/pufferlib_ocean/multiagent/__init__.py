@@ -1,0 +1,1 @@
+from pufferlib_ocean.multiagent.multiagent import Multiagent as Multiagent

@@ -1,0 +1,1 @@
+from pufferlib_ocean.password.password import Password as Password

@@ -1,0 +1,1 @@
+from pufferlib_ocean.performance.performance import Performance as Performance

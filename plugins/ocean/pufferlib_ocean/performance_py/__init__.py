@@ -1,0 +1,1 @@
+from pufferlib_ocean.performance_py.performance_py import PerformancePy as PerformancePy

@@ -1,0 +1,37 @@
+"""What Ocean registers. Light: the games' stubs are read as text, and nothing of theirs is imported."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from pufferlib.plugins import EnvSpec, hookimpl
+
+PUFFERLIB_API = 1
+
+FOLDER = Path(__file__).parent
+
+
+@hookimpl
+def pufferlib_envs() -> Iterable[EnvSpec]:
+    """One record for each folder that holds a stub of its own name."""
+    return [spec(stub) for stub in sorted(FOLDER.glob("*/*.py")) if stub.stem == stub.parent.name]
+
+
+def spec(stub: Path) -> EnvSpec:
+    """tower_climb/tower_climb.py gives ocean-tower_climb, made by pufferlib_ocean.tower_climb:TowerClimb."""
+    game = stub.stem
+    class_name = "".join(word.capitalize() for word in game.split("_"))
+    preset = stub.with_name("preset.toml")
+    return EnvSpec(
+        f"ocean-{game}",
+        target=f"pufferlib_ocean.{game}:{class_name}",
+        summary=first_docstring_line(stub),
+        preset=f"{game}/preset.toml" if preset.is_file() else None,
+    )
+
+
+def first_docstring_line(stub: Path) -> str:
+    """Read as text, since importing every stub would make `puffer list` slow."""
+    with stub.open(encoding="utf-8") as lines:
+        return next(lines).strip().strip('"')

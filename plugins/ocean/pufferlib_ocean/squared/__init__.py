@@ -1,0 +1,1 @@
+from pufferlib_ocean.squared.squared import Squared as Squared

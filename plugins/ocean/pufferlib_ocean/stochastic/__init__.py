@@ -1,0 +1,1 @@
+from pufferlib_ocean.stochastic.stochastic import Stochastic as Stochastic
