@@ -1,7 +1,10 @@
 /* One description of a frame: a list of small commands that a window, an RGB rasteriser and a browser canvas replay.
  *
- * A game's draw function fills a Draw and changes nothing else. Coordinates are pixels of the canvas (x right, y down),
- * colours 0xRRGGBBAA. The arrays are fixed: when one is full, further commands are dropped and `overflow` is set. */
+ * A game's draw function fills a Draw and changes nothing else. Coordinates are pixels of the canvas (x right, y down; the
+ * first pixel's centre is (0.5, 0.5)), colours 0xRRGGBBAA, later commands lie above earlier ones, the canvas starts black.
+ * Consecutive triangles of one colour are one shape, so a polygon made of them shows no seams. A coordinate that is not
+ * finite, or a width, height, radius or size that is not above 0, draws nothing.
+ * The arrays are fixed: when one is full, further commands are dropped and `overflow` is set. */
 #ifndef PUFFER_DRAW_H
 #define PUFFER_DRAW_H
 
@@ -27,12 +30,12 @@
 typedef enum DrawKind {
     DRAW_CLEAR,   /* color */
     DRAW_RECT,    /* v = x, y, w, h */
-    DRAW_OUTLINE, /* v = x, y, w, h, line width */
+    DRAW_OUTLINE, /* v = x, y, w, h, line width; the line lies inside of the rectangle */
     DRAW_CIRCLE,  /* v = x, y, radius */
-    DRAW_LINE,    /* v = x0, y0, x1, y1, line width */
+    DRAW_LINE,    /* v = x0, y0, x1, y1, line width; square ends */
     DRAW_TRI,     /* v = x0, y0, x1, y1, x2, y2 */
-    DRAW_TEXT,    /* v = x, y (top left), size in pixels; bytes[data, data + size) is the text, no terminator */
-    DRAW_TILES    /* v = x, y, cell, columns, rows; bytes[data, ...) is 256 little-endian uint32 colours, then rows * columns codes */
+    DRAW_TEXT,    /* v = x, y (top left), size in pixels; bytes[data, data + size) is ASCII, no terminator */
+    DRAW_TILES    /* v = x, y, cell, columns, rows; bytes[data, ...) holds 256 little-endian uint32 colours, then the codes */
 } DrawKind;
 
 typedef struct DrawCommand {
@@ -109,8 +112,13 @@ static inline void draw_tri(Draw *d, float x0, float y0, float x1, float y1, flo
     draw_shape(d, DRAW_TRI, color, x0, y0, x1, y1, x2, y2);
 }
 
+/* The font has one width: 0.6 sizes a character. Capitals reach from 0.1 to 0.8 sizes below y, descenders to 1.0; a multiple
+ * of 10 is crispest. Bytes outside printable ASCII show as a box. */
+static inline float draw_text_width(float size, const char *text) { return 0.6f * size * (float)strlen(text); }
+
 static inline void draw_text(Draw *d, float x, float y, float size, uint32_t color, const char *text) {
-    DrawCommand *c = draw_push(d, DRAW_TEXT, color, (uint32_t)strlen(text));
+    size_t length = strlen(text);
+    DrawCommand *c = draw_push(d, DRAW_TEXT, color, length > DRAW_MAX_BYTES ? UINT32_MAX : (uint32_t)length);
     if (!c) return;
     c->v[0] = x;
     c->v[1] = y;
@@ -135,8 +143,11 @@ static inline void draw_number(Draw *d, float x, float y, float size, uint32_t c
 }
 
 /* A grid of w x h cells of `cell` pixels; codes is row-major, palette has 256 colours (alpha 0: not drawn). */
-static inline void draw_tiles(Draw *d, float x, float y, float cell, int w, int h, const uint8_t *codes, const uint32_t palette[256]) {
-    DrawCommand *c = draw_push(d, DRAW_TILES, 0, 1024u + (uint32_t)(w * h));
+static inline void draw_tiles(Draw *d, float x, float y, float cell, int w, int h, const uint8_t *codes,
+                              const uint32_t palette[256]) {
+    if (w < 1 || h < 1) return;
+    uint64_t cells = (uint64_t)w * (uint64_t)h;
+    DrawCommand *c = draw_push(d, DRAW_TILES, 0, cells > DRAW_MAX_BYTES ? UINT32_MAX : 1024u + (uint32_t)cells);
     if (!c) return;
     c->v[0] = x;
     c->v[1] = y;
@@ -144,7 +155,7 @@ static inline void draw_tiles(Draw *d, float x, float y, float cell, int w, int 
     c->v[3] = (float)w;
     c->v[4] = (float)h;
     memcpy(d->bytes + c->data, palette, 1024);
-    memcpy(d->bytes + c->data + 1024, codes, (size_t)(w * h));
+    memcpy(d->bytes + c->data + 1024, codes, (size_t)cells);
 }
 
 #endif
