@@ -21,6 +21,10 @@ class SpaceError(PufferError, ValueError):
     """A space is not supported, or two spaces that must agree do not."""
 
 
+class ActionError(PufferError, ValueError):
+    """An action is not in the action space."""
+
+
 class EnvNotFoundError(PufferError, LookupError):
     """No environment of that name; the message lists near matches and, where it is known, what to install."""
 
