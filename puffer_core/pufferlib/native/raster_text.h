@@ -68,10 +68,10 @@ static void raster_glyph(Raster *r, const uint8_t *dots, double left, double top
 }
 
 /* Size s: each glyph takes 0.6 s, capital letters stand from 0.1 s to 0.8 s below y. Origins are whole pixels, so that
- * multiples of 10 are crisp. */
+ * multiples of 10 are crisp. Below 2 pixels nothing is drawn. */
 static void raster_text(Raster *r, const float *v, const uint8_t *text, uint32_t length, uint32_t color) {
     double left = floor(v[0] + 0.5), top = floor(v[1] + 0.5), dot = v[2] / 10.0;
-    if (!(dot > 0) || top > r->height || top + v[2] < 0) return;
+    if (dot < 0.2 || top > r->height || top + v[2] < 0) return;
     for (uint32_t i = 0; i < length; i++) {
         double x = left + i * 6.0 * dot;
         if (x > r->width) return;

@@ -1,7 +1,7 @@
 """The draw commands of draw.h as numpy sees them, and a builder of them for envs and tools written in Python.
 
-A native env hands out its `Draw` as a zero-copy array of `DRAW_DTYPE`; a `Frame` makes one from Python. Both go to the
-rasteriser (`rgb`) and to the window.
+`Frame` fills a `Draw` from Python; `Frame.rgb` and `Frame.commands` are what `NativeEnv.render` and
+`NativeEnv.draw_commands` are for a game in C.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pufferlib.native._raster import MAX_BYTES, MAX_COMMANDS, rasterise
+from pufferlib.native.env import DRAW_COMMAND, DrawCommands
 
 
 class Kind(IntEnum):
@@ -29,17 +30,10 @@ class Kind(IntEnum):
     TILES = 7  # x, y, cell, columns, rows
 
 
-COMMAND_DTYPE = np.dtype([("kind", np.uint32), ("color", np.uint32), ("v", np.float32, 6), ("data", np.uint32), ("size", np.uint32)])
 HEADER = ("width", "height", "count", "used", "overflow")
 DRAW_DTYPE = np.dtype(
-    [(name, np.int32) for name in HEADER] + [("commands", COMMAND_DTYPE, MAX_COMMANDS), ("bytes", np.uint8, MAX_BYTES)]
+    [(name, np.int32) for name in HEADER] + [("commands", DRAW_COMMAND, MAX_COMMANDS), ("bytes", np.uint8, MAX_BYTES)]
 )
-PALETTE_BYTES = 1024
-
-
-def rgb(draw: Any, out: NDArray[np.uint8] | None = None) -> NDArray[np.uint8]:
-    """The picture of draw commands, uint8[height, width, 3]; see `pufferlib.native._raster.rasterise`."""
-    return rasterise(draw, out)
 
 
 class Frame:
@@ -102,5 +96,10 @@ class Frame:
             self._push(Kind.TILES, 0, (x, y, cell, grid.shape[1], grid.shape[0]), colors.tobytes() + grid.tobytes())
 
     def rgb(self, out: NDArray[np.uint8] | None = None) -> NDArray[np.uint8]:
-        """The picture so far, uint8[height, width, 3]."""
-        return rgb(self.data, out)
+        """The picture so far, uint8[height, width, 3], written into `out` if that is given."""
+        return rasterise(self.data, out)
+
+    def commands(self) -> DrawCommands:
+        """Views of the commands so far, for players such as a window."""
+        d = self.data
+        return DrawCommands(int(d["width"]), int(d["height"]), bool(d["overflow"]), d["commands"][: int(d["count"])], d["bytes"])
