@@ -12,6 +12,7 @@ from libc.stdlib cimport calloc, free
 from libc.string cimport memcmp, memcpy, memset
 
 from cpython.buffer cimport PyBUF_SIMPLE, PyBUF_WRITABLE, PyBuffer_FillInfo, PyBuffer_Release, PyObject_GetBuffer
+from cpython.exc cimport PyErr_CheckSignals
 from cpython.pycapsule cimport PyCapsule_GetPointer
 
 from pufferlib.errors import ClosedError, ConfigError, EnvError, RenderError, ShapeError
@@ -68,7 +69,8 @@ cdef extern from "pool.h" nogil:
         pass
     Pool *pool_open(int, int, void (*)(void *, int) noexcept nogil, void *)
     void pool_close(Pool *)
-    void pool_post(Pool *, int)
+    void pool_post(Pool *, int, int)
+    int pool_take(Pool *, int)
     int pool_wait(Pool *, int, int64_t)
     void pool_quiesce(Pool *)
     void pool_run_all(Pool *)
@@ -383,20 +385,20 @@ cdef class NativeBatch:
         with nogil:
             pool_close(pool)
 
-    def post_step(self, int group, int64_t slot, int64_t act_slot):
-        """Start a step of a group; its results go to `slot`."""
+    def post_step(self, int group, int64_t slot, int64_t act_slot, bint wait_follows=False):
+        """Start a step of a group; its results go to `slot`. `wait_follows` promises that the next call is `wait`."""
         self._check_slot(act_slot)
         self._check_reset()
-        self._post(group, STEP, False, slot, act_slot)
+        self._post(group, STEP, False, slot, act_slot, wait_follows)
 
     def post_reset(self, int group, seeds=None, int64_t slot=0):
         """Start a reset of a group; seeds: uint64[num_worlds] (its own part is read), or None."""
         self._check_ready(slot)
         self._take_seeds(seeds, group)
-        self._post(group, RESET, seeds is not None, slot, slot)
+        self._post(group, RESET, seeds is not None, slot, slot, False)
         self.was_reset = True
 
-    cdef _post(self, int group, Kind kind, bint seeded, int64_t slot, int64_t act_slot):
+    cdef _post(self, int group, Kind kind, bint seeded, int64_t slot, int64_t act_slot, bint wait_follows):
         self._check_ready(slot)
         self._check_group(group)
         cdef Job *job = &self.engine.jobs[group]
@@ -405,7 +407,7 @@ cdef class NativeBatch:
         job.io = self.io_at(slot, act_slot)
         self.flights[group] = True
         with nogil:
-            pool_post(self.pool, group)
+            pool_post(self.pool, group, wait_follows)
 
     def wait(self, int group=-1):
         """Wait for `group`, or for whichever finishes first (-1). Returns the group, which may then be posted again."""
@@ -416,8 +418,18 @@ cdef class NativeBatch:
         while taken < 0:
             with nogil:
                 taken = pool_wait(self.pool, group, SIGNAL_NS)
+            if taken < 0:
+                PyErr_CheckSignals()
         self.flights[taken] = False
         return taken
+
+    def abandon(self):
+        """Let what is in flight finish, and forget it: every group may then be posted."""
+        self._quiesce()
+        for group in range(self.groups):
+            if self.flights[group]:
+                pool_take(self.pool, group)
+                self.flights[group] = False
 
     cdef _quiesce(self):
         if self.pool != NULL:

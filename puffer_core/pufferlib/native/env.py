@@ -196,25 +196,30 @@ class NativeEnv(PufferEnv):
             seed = env_seeds(operator.index(seed), self.num_envs)
         if len(seed) != self.num_envs:
             raise ConfigError(f"{type(self).name()}: seed must be one int per env, num_envs={self.num_envs}, got {len(seed)}")
+        return self.seed_array(seed)
+
+    @classmethod
+    def seed_array(cls, seeds: Sequence[int]) -> Array:
+        """The seeds as uint64. Raises ConfigError for one that is not an integer in [0, 2**64)."""
         try:
-            return np.array([operator.index(s) for s in seed], np.uint64)
+            return np.array([operator.index(seed) for seed in seeds], np.uint64)
         except (OverflowError, TypeError):
-            raise ConfigError(f"{type(self).name()}: each seed must be an integer in [0, 2**64), got {seed!r}") from None
+            raise ConfigError(f"{cls.name()}: each seed must be an integer in [0, 2**64), got {seeds!r}") from None
 
     def step(self, actions: Any) -> tuple[Array, Array, Array, Array, list[dict[str, Any]]]:
         """One step of every row. actions: int32[num_agents(, n)] or float32[num_agents, ...]; `self.actions` itself is fine."""
         self._check_open()
-        self.native.step(0, 0, self.prepare_actions(actions, self.num_agents))
+        self.native.step(0, 0, self._prepare_actions(actions))
         return self.observations, self.rewards, self.terminals, self.truncations, []
 
-    def prepare_actions(self, actions: Any, rows: int, first_row: int = 0) -> Array:
+    def _prepare_actions(self, actions: Any) -> Array:
         """`actions` as C reads them, without a copy where they fit already; checked if `check_actions` is set."""
         shape, dtype = action_layout(self.single_action_space)
         given = np.asarray(actions)
-        if given.shape != (rows, *shape):
-            raise ShapeError(f"{type(self).name()}: actions must have shape {(rows, *shape)}, got {given.shape}")
+        if given.shape != (self.num_agents, *shape):
+            raise ShapeError(f"{type(self).name()}: actions must have shape {(self.num_agents, *shape)}, got {given.shape}")
         if self.check_actions:
-            self._check_actions(given, first_row)
+            self.require_valid_actions(given, self.first_env * self.agents_per_env)
         if given.dtype == dtype:
             return np.ascontiguousarray(given)
         if dtype == np.int32:
@@ -224,7 +229,8 @@ class NativeEnv(PufferEnv):
                 given = np.clip(given, *(given.dtype.type(x) for x in (0 if given.dtype.kind == "u" else -1, np.iinfo(np.int32).max)))
         return np.ascontiguousarray(given, dtype)
 
-    def _check_actions(self, actions: Array, first_row: int) -> None:
+    def require_valid_actions(self, actions: Array, first_row: int) -> None:
+        """Raise ActionError, naming the row, where an action is outside of the space or NaN."""
         space = self.single_action_space
         if isinstance(space, Box):
             bad = ~((actions >= space.low) & (actions <= space.high))  # NaN compares false

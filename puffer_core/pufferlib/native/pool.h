@@ -117,10 +117,14 @@ static void pool_begin_group(Pool *p, int group) {
     port_store(&p->group[group].state, GROUP_BUSY);
 }
 
-/* Hand a group that is idle to its threads. */
-static void pool_post(Pool *p, int group) {
+/* Hand a group that is idle to its threads. `wait_follows`: the caller waits next, so the first share's thread is not woken:
+ * the waiter takes that share. */
+static void pool_post(Pool *p, int group, int wait_follows) {
+    int first = group * p->shares_per_group;
     pool_begin_group(p, group);
-    for (int i = 0; i < p->shares_per_group; i++) pool_post_share(p, group * p->shares_per_group + i);
+    for (int i = p->shares_per_group - 1; i > 0; i--) pool_post_share(p, first + i);
+    port_store(&p->share[first].state, SHARE_POSTED);
+    if (!wait_follows) pool_wake(&p->share[first]);
 }
 
 /* Run one share of `group` (any group: -1) that no thread has started. True if there was one. */
