@@ -270,26 +270,27 @@ static inline void breakout_step(Breakout *g) {
 /* ---------------------------------------------------------------- drawing */
 
 static inline void breakout_draw(const Breakout *g, Draw *d) {
-    static const uint32_t row_colors[4] = {0x5BC0BEFF, 0x7FD069FF, 0xF4B942FF, 0xE4572EFF}; /* from the bottom, in pairs */
-    const float scale = 640.0f / BREAKOUT_WIDTH, field_top = 480.0f - scale * BREAKOUT_HEIGHT;
-    draw_clear(d, 0x0B132BFF);
-    draw_rect(d, 0, field_top, 640, scale * BREAKOUT_HEIGHT, 0x1C2541FF);
-    draw_number(d, 16, 14, 24, 0xE0E6F0FF, "SCORE ", g->points);
-    draw_number(d, 290, 14, 24, 0xE0E6F0FF, "WALL ", g->wall + 1);
-    for (int i = 0; i < g->lives; i++) draw_circle(d, 620.0f - 22.0f * (float)i, 26, 7, 0xF2F5FAFF);
+    static const uint32_t pair_colors[4] = {DRAW_GREEN, DRAW_BLUE, DRAW_AMBER, DRAW_CORAL}; /* of rows, from the bottom */
+    const float scale = 640.0f / BREAKOUT_WIDTH, top = 480.0f - scale * BREAKOUT_HEIGHT;
+    draw_clear(d, DRAW_BACKGROUND);
+    draw_rect(d, 0, top, 640, 480 - top, DRAW_FLOOR);
+    draw_rect(d, 0, top - 2, 640, 2, DRAW_EDGE);
+    draw_number(d, 16, 16, 20, DRAW_INK, "score ", g->points);
+    draw_number(d, 280, 16, 20, DRAW_DIM, "wall ", g->wall + 1);
+    for (int i = 0; i < g->lives; i++) draw_circle(d, 618.0f - 22.0f * (float)i, 26, 7, DRAW_TEAL);
 
     float w = scale * g->brick_width, h = scale * BREAKOUT_BRICK_HEIGHT;
     for (int i = 0; i < g->bricks; i++) {
         if (g->brick[i] == 0.0f) continue;
-        int row = i / g->args.cols, pair = (g->args.rows - 1 - row) / 2;
-        float x = w * (float)(i % g->args.cols), y = field_top + scale * BREAKOUT_WALL_TOP + h * (float)row;
-        draw_rect(d, x + 1, y + 1, w - 2, h - 2, row_colors[pair < 3 ? pair : 3]);
+        int row = i / g->args.cols, pair = puffer_clipi((g->args.rows - 1 - row) / 2, 0, 3);
+        draw_rect(d, w * (float)(i % g->args.cols) + 1, top + scale * BREAKOUT_WALL_TOP + h * (float)row + 1, w - 2, h - 2,
+                  pair_colors[pair]);
     }
 
-    draw_rect(d, scale * (g->paddle_x - 0.5f * g->paddle_width), field_top + scale * BREAKOUT_PADDLE_TOP,
-              scale * g->paddle_width, scale * BREAKOUT_PADDLE_HEIGHT, 0x6FFFE9FF);
-    draw_rect(d, scale * (g->x - BREAKOUT_BALL), field_top + scale * (g->y - BREAKOUT_BALL), scale * 2 * BREAKOUT_BALL,
-              scale * 2 * BREAKOUT_BALL, 0xFFFFFFFF);
+    draw_rect(d, scale * (g->paddle_x - 0.5f * g->paddle_width), top + scale * BREAKOUT_PADDLE_TOP, scale * g->paddle_width,
+              scale * BREAKOUT_PADDLE_HEIGHT, DRAW_TEAL);
+    draw_rect(d, scale * (g->x - BREAKOUT_BALL), top + scale * (g->y - BREAKOUT_BALL), scale * 2 * BREAKOUT_BALL,
+              scale * 2 * BREAKOUT_BALL, DRAW_INK);
 }
 
 /* ---------------------------------------------------------------- what Python reads */

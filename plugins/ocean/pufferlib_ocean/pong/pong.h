@@ -218,20 +218,22 @@ static inline void pong_step(Pong *g) {
 /* ---------------------------------------------------------------- drawing */
 
 static inline void pong_draw(const Pong *g, Draw *d) {
-    const float scale = 2.0f, top = 64.0f, middle = 320.0f;
-    const uint32_t side_colors[2] = {0x6FFFE9FF, 0xF4B942FF};
-    draw_clear(d, 0x0B132BFF);
-    draw_rect(d, 0, top, 640, scale * PONG_HEIGHT, 0x1C2541FF);
-    for (int i = 0; i < 20; i++) draw_rect(d, middle - 2, top + 20.0f * (float)i + 5, 4, 10, 0x3A506BFF);
-    draw_number(d, 120, 16, 36, side_colors[1], "", g->points[1]);
-    draw_number(d, 480, 16, 36, side_colors[0], "", g->points[0]);
+    static const uint32_t side_colors[2] = {DRAW_TEAL, DRAW_AMBER};
+    const float scale = 640.0f / PONG_WIDTH, middle = 320.0f, top = 68.0f;
+    draw_clear(d, DRAW_BACKGROUND);
+    draw_rect(d, 0, top, 640, scale * PONG_HEIGHT, DRAW_FLOOR);
+    draw_rect(d, 0, top - 2, 640, 2, DRAW_EDGE);
+    draw_rect(d, 0, top + scale * PONG_HEIGHT, 640, 2, DRAW_EDGE);
+    for (int i = 0; i < 20; i++) draw_rect(d, middle - 2, top + 5 + 20 * (float)i, 4, 10, DRAW_EDGE);
+    draw_number(d, middle - (g->points[1] < 10 ? 68 : 90), 18, 36, side_colors[1], "", g->points[1]);
+    draw_number(d, middle + 50, 18, 36, side_colors[0], "", g->points[0]);
     for (int side = 0; side < 2; side++) {
         float x = side == 0 ? middle + scale * PONG_FACE : middle - scale * (PONG_FACE + PONG_PADDLE_WIDTH);
         draw_rect(d, x, top + scale * (g->paddle_y[side] - PONG_PADDLE), scale * PONG_PADDLE_WIDTH, scale * 2 * PONG_PADDLE,
                   side_colors[side]);
     }
-    draw_rect(d, middle + scale * (g->x - PONG_BALL), top + scale * (g->y - PONG_BALL), scale * 2 * PONG_BALL, scale * 2 * PONG_BALL,
-              0xFFFFFFFF);
+    draw_rect(d, middle + scale * (g->x - PONG_BALL), top + scale * (g->y - PONG_BALL), scale * 2 * PONG_BALL,
+              scale * 2 * PONG_BALL, DRAW_INK);
 }
 
 /* ---------------------------------------------------------------- what Python reads */

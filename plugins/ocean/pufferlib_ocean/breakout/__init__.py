@@ -1,0 +1,1 @@
+from pufferlib_ocean.breakout.breakout import Breakout as Breakout

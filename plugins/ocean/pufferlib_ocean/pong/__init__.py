@@ -1,0 +1,1 @@
+from pufferlib_ocean.pong.pong import Pong as Pong
