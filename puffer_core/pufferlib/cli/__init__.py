@@ -1,0 +1,1 @@
+"""The `puffer` command: one file a command; `main` gathers them."""

@@ -1,0 +1,81 @@
+"""From an env's name, its preset, a --config file and flags to one RunConfig."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from pufferlib.config.env_arguments import EnvArguments, env_arguments
+from pufferlib.config.run_config import (
+    BUILT_IN_POLICIES,
+    BuiltInPolicy,
+    Given,
+    PolicyConfig,
+    RunConfig,
+    Schema,
+    Setting,
+    VecConfig,
+    build,
+    given_in_file,
+    merge,
+    settings_of,
+)
+from pufferlib.config.train_config import TrainConfig
+
+
+def base_settings() -> dict[str, Setting]:
+    """The settings of every run, whatever the env."""
+    return {
+        **settings_of(RunConfig, skip=("policy", "env", "vec", "train")),
+        **settings_of(VecConfig, "vec"),
+        **settings_of(TrainConfig, "train"),
+        **settings_of(PolicyConfig, "policy", skip=("kwargs",)),
+        **settings_of(BuiltInPolicy, "policy"),
+    }
+
+
+def schema_for(arguments: EnvArguments, policy_name: str = PolicyConfig.name) -> Schema:
+    """The settings of a run with this env and policy."""
+    settings = base_settings()
+    open_tables = {"env"} if arguments.is_open else set()
+    if policy_name not in BUILT_IN_POLICIES:
+        open_tables.add("policy")
+        settings = {key: value for key, value in settings.items() if not key.startswith("policy.") or key == "policy.name"}
+    return Schema({**settings, **arguments.settings}, frozenset(open_tables))
+
+
+def resolve(
+    env_name: str, flags: Iterable[Given] = (), file: str | Path | None = None, base: Mapping[str, Any] | None = None
+) -> RunConfig:
+    """The settings of a run. Raises EnvNotFoundError or ConfigError.
+
+    base: RunConfig.tables() of an earlier run, which then takes the place of the defaults and the preset
+    """
+    from pufferlib.plugins import registry
+
+    spec = registry().find_env(env_name)
+    preset = registry().preset_path(spec)
+    layers: list[list[Given]] = []
+    if base is not None:
+        layers.append(given_in_tables(base))
+    elif preset is not None:
+        layers.append(given_in_file(preset))
+    layers += [given_in_file(file) if file else [], list(flags)]
+    arguments = env_arguments(spec)
+    names = [given.value for layer in layers for given in layer if given.key == "policy.name"]
+    schema = schema_for(arguments, names[-1] if names else PolicyConfig.name)
+    values, labels = merge(schema, layers)
+    config = build(spec.name, values, labels)
+    registry().find("policy", config.policy.name)  # both known now, rather than when torch is loaded
+    config.env = arguments.resolve(spec.name, config.env, spec.kwargs)
+    return config
+
+
+def given_in_tables(tables: Mapping[str, Any]) -> list[Given]:
+    """The settings of an earlier run."""
+    return [
+        Given(f"{name}.{key}", part, f"[{name}] {key}", False)
+        for name, value in tables.items() if isinstance(value, Mapping)
+        for key, part in value.items()
+    ] + [Given(name, value, name, False) for name, value in tables.items() if not isinstance(value, Mapping)]

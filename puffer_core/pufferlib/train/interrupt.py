@@ -1,0 +1,67 @@
+"""Ctrl-C while training: the first one lets the step finish, the second ends at once.
+
+The handlers stand only inside the `with` block. SIGTERM, which cluster schedulers send, counts like the first Ctrl-C.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import sys
+import threading
+from types import FrameType, TracebackType
+from typing import Any
+
+STEP_LIMIT_S = 5.0
+"""A step that takes longer than this after the first Ctrl-C is broken off, so that the program ends within 10 s."""
+NOTE = b"\nstopping after this step and saving; Ctrl-C again ends at once\n"
+
+
+class StepBrokenOff(KeyboardInterrupt):
+    """The step did not finish in time after Ctrl-C, or a second Ctrl-C came."""
+
+
+class Interrupt:
+    """A context manager; `requested` is the number of the first signal that asked to stop, else 0."""
+
+    def __init__(self) -> None:
+        self.requested = 0
+        self.before: dict[int, Any] = {}
+
+    @property
+    def exit_code(self) -> int:
+        """The shell's code for a program that this signal ended: 130 for Ctrl-C."""
+        return 128 + self.requested
+
+    def __enter__(self) -> Interrupt:
+        if threading.current_thread() is threading.main_thread():  # Python allows handlers nowhere else
+            for number in (signal.SIGINT, signal.SIGTERM):
+                self.before[number] = signal.signal(number, self.handle)
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.finished_step()
+        for number, handler in self.before.items():
+            signal.signal(number, handler)
+        self.before = {}
+
+    def handle(self, number: int, frame: FrameType | None) -> None:
+        """The signal handler."""
+        if self.requested:
+            raise StepBrokenOff
+        self.requested = number
+        if sys.platform != "win32":
+            self.before.setdefault(signal.SIGALRM, signal.signal(signal.SIGALRM, self.overdue))
+            signal.setitimer(signal.ITIMER_REAL, STEP_LIMIT_S)
+        with contextlib.suppress(OSError):  # os.write, because the signal may have come in the middle of a print
+            os.write(2, NOTE)
+
+    def overdue(self, number: int, frame: FrameType | None) -> None:
+        """The alarm's handler."""
+        raise StepBrokenOff
+
+    def finished_step(self) -> None:
+        """The step is over in time: disarm the alarm."""
+        if sys.platform != "win32" and signal.SIGALRM in self.before:
+            signal.setitimer(signal.ITIMER_REAL, 0)

@@ -1,0 +1,202 @@
+"""One training run from its settings: env, policy and trainer, the run's directory, Ctrl-C, resume."""
+
+from __future__ import annotations
+
+import inspect
+import logging
+import os
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pufferlib.config.run_config import RunConfig
+from pufferlib.errors import CheckpointError, NonFiniteError
+from pufferlib.train.curves import draw_curves
+from pufferlib.train.dashboard import Dashboard, make_dashboard, number
+from pufferlib.train.interrupt import Interrupt, StepBrokenOff
+from pufferlib.train.loggers import Loggers, check_loggers
+from pufferlib.train.run_dir import RunDirectory, describe_run, free_path
+
+if TYPE_CHECKING:
+    from pufferlib.train.puffe_rl import PuffeRL
+
+log = logging.getLogger(__name__)
+SHOWN_AT_THE_END = ("score", "perf", "episode_return", "episode_length")
+
+
+def train_run(config: RunConfig, command_line: list[str], resume: RunDirectory | None = None) -> int:
+    """Train as `config` says, in a new run directory or on from the newest good checkpoint of `resume`.
+
+    command_line: recorded in config.toml
+    Returns the exit code: 0, or 130 after Ctrl-C (143 after SIGTERM). Raises the library's errors, with nothing left open.
+    """
+    check_loggers(config.logger)
+    if resume is None:
+        free_path(config.env_name, config.tag, config.run_dir)  # refused before anything heavy is imported
+    trainer = build_trainer(config)
+    try:
+        if resume is not None:
+            load_newest(trainer, resume)
+            if trainer.global_step >= config.train.total_timesteps:
+                print(f"{resume.path}: already finished, at {trainer.global_step:,} of {config.train.total_timesteps:,} steps")
+                return 0
+        run = resume or RunDirectory.create(config.env_name, config.tag, config.run_dir)
+        record = run.record() if resume else describe_run(command_line)
+        if resume is not None:
+            run.cut_metrics(trainer.global_step)
+            again = {"step": trainer.global_step, **describe_run(command_line)}
+            record["resumed"] = [*record.get("resumed", []), again]
+        run.write_config(config.tables(), record)
+        return Session(config, trainer, run).run()
+    finally:
+        trainer.close()
+        trainer.env.close()
+
+
+def build_trainer(config: RunConfig) -> PuffeRL:
+    """The env, the policy and the trainer of these settings. `config.policy` is filled up with the policy's defaults."""
+    import pufferlib
+    from pufferlib.policies import build_policy
+    from pufferlib.train.puffe_rl import PuffeRL
+
+    vec = config.vec
+    env = pufferlib.make(
+        config.env_name, num_envs=vec.num_envs, num_workers=vec.num_workers, batch_size=vec.batch_size,
+        envs_per_worker=vec.envs_per_worker, backend=vec.backend, seed=config.train.seed, in_order=vec.in_order, **config.env,
+    )  # fmt: skip
+    try:
+        spaces = env.single_observation_space, env.single_action_space
+        policy = build_policy(config.policy.name, *spaces, seed=config.train.seed, **config.policy.kwargs)
+        config.policy.kwargs = {**own_defaults(type(policy)), **config.policy.kwargs}
+        return PuffeRL(env, policy, config.train)
+    except BaseException:
+        env.close()
+        raise
+
+
+def own_defaults(policy: type) -> dict[str, Any]:
+    """The defaults in a policy's signature, those that TOML can hold, so that config.toml records them."""
+    parameters = inspect.signature(policy).parameters.values()
+    return {p.name: p.default for p in parameters if isinstance(p.default, (bool, int, float, str))}
+
+
+def load_newest(trainer: PuffeRL, run: RunDirectory) -> Path | None:
+    """Load the newest checkpoint that can be read; a damaged one is skipped with a warning. None: there is none yet.
+
+    Raises CheckpointError if a readable one belongs to another policy or env, or if all are damaged.
+    """
+    from pufferlib.train.checkpoint import DamagedCheckpointError
+
+    found = run.checkpoints()
+    for path in found:
+        try:
+            trainer.load_checkpoint(path)
+        except DamagedCheckpointError as error:
+            log.warning("%s; going on from the one before it", error)
+            continue
+        return path
+    if found:
+        raise CheckpointError(f"{run.path}: none of its {len(found)} checkpoints can be read")
+    return None
+
+
+class Session:
+    """The training loop of one process: rows, checkpoints, messages and the end."""
+
+    def __init__(self, config: RunConfig, trainer: PuffeRL, run: RunDirectory) -> None:
+        self.config, self.trainer, self.run_dir = config, trainer, run
+        self.loggers = Loggers(config.logger, run.path, config.tables())
+        self.total = config.train.total_timesteps
+        self.dashboard: Dashboard = make_dashboard(f"{config.env_name}  {run.path}", self.total, trainer.global_step)
+        self.logged_at = self.began = time.monotonic()
+        self.logged_step = self.first_step = trainer.global_step
+        self.episodes: dict[str, Any] = {}
+
+    def run(self) -> int:
+        """Train to the end, or until Ctrl-C. Returns the exit code."""
+        with Interrupt() as interrupt:
+            try:
+                finished = self.loop(interrupt)
+                if not finished:
+                    self.dashboard.say(f"stopped at step {self.trainer.global_step:,}; saved {self.newest()}")
+            except StepBrokenOff:
+                self.dashboard.say(f"broke off the step at {self.trainer.global_step:,}; last checkpoint: {self.newest()}")
+                return interrupt.exit_code
+            except NonFiniteError as error:
+                raise NonFiniteError(f"{error}; last good checkpoint: {self.newest()}") from error
+            finally:
+                self.dashboard.close()
+                self.loggers.close()
+        if finished:
+            self.finish()
+            return 0
+        print(f"go on with: puffer train --resume {self.run_dir.path}")
+        return interrupt.exit_code
+
+    def loop(self, interrupt: Interrupt) -> bool:
+        """Rollouts and updates. True when total_timesteps are done, False when a signal asked to stop."""
+        train, trainer = self.config.train, self.trainer
+        while trainer.global_step < self.total and not interrupt.requested:
+            trainer.evaluate()
+            trainer.train()
+            if time.monotonic() - self.logged_at >= train.log_interval_s:
+                self.log_row()
+            if train.checkpoint_interval and trainer.epoch % train.checkpoint_interval == 0:
+                self.save()
+        interrupt.finished_step()
+        if trainer.global_step > self.logged_step:
+            self.log_row()
+        self.save()
+        return trainer.global_step >= self.total
+
+    def log_row(self) -> None:
+        """One row of metrics to every logger and the dashboard."""
+        row = self.trainer.mean_and_log()
+        self.logged_at, self.logged_step = time.monotonic(), self.trainer.global_step
+        self.loggers.log(row, self.logged_step)
+        self.dashboard.update({"global_step": self.logged_step, **row})
+        self.episodes.update({k.partition("/")[2]: v for k, v in row.items() if k.startswith("environment/")})
+
+    def save(self) -> None:
+        """A checkpoint of this step, unless it exists, and no more of them than the settings keep."""
+        path = self.run_dir.checkpoint_path(self.trainer.global_step)
+        if not path.exists():
+            self.trainer.save_checkpoint(path)
+            self.run_dir.prune(self.config.train.keep_checkpoints)
+            self.dashboard.saved(relative(path))
+
+    def newest(self) -> str:
+        """The newest checkpoint, for messages."""
+        found = self.run_dir.checkpoints()
+        return relative(found[0]) if found else "none yet"
+
+    def finish(self) -> None:
+        """Draw the curve; print where the run is, how it ended and how to watch it."""
+        rows = self.run_dir.rows()
+        drawn = self.draw(rows)
+        seconds = max(time.monotonic() - self.began, 1e-9)
+        speed = (self.trainer.global_step - self.first_step) / seconds
+        print(f"run       {relative(self.run_dir.path)}")
+        print(f"steps     {self.trainer.global_step:,} in {seconds:,.1f} s, {speed:,.0f} steps/s")
+        shown = [f"{name} {number(self.episodes[name])}" for name in SHOWN_AT_THE_END if name in self.episodes]
+        print(f"episodes  {', '.join(shown) or 'none ended'}")
+        if drawn:
+            print(f"curve     {relative(self.run_dir.curve_file)}")
+        print(f"watch     puffer eval {relative(self.run_dir.path)} --render human", flush=True)
+
+    def draw(self, rows: list[dict[str, Any]]) -> bool:
+        """curve.png; training is over by then, so a failure to draw is only a warning."""
+        try:
+            return draw_curves(rows, self.run_dir.curve_file, f"{self.config.env_name}, {self.config.policy.name}")
+        except Exception as error:
+            log.warning("no learning curve: %s: %s", type(error).__name__, error)
+            return False
+
+
+def relative(path: Path) -> str:
+    """The shorter of the absolute path and the one from here, for messages that can be pasted back."""
+    try:
+        near = os.path.relpath(path)
+    except ValueError:  # another drive
+        return str(path)
+    return min(near, str(path), key=len)

@@ -1,0 +1,152 @@
+"""A run's directory: config.toml, metrics.jsonl, checkpoints/<global_step>.pt and curve.png.
+
+It is written so that a crash at any moment loses little: metrics line by line, config.toml by rename, checkpoints by the
+trainer, atomically. Nothing that exists is ever overwritten by a new run.
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+import json
+import math
+import os
+import platform
+import re
+import secrets
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from pufferlib.config.files import dump_toml, read_toml
+from pufferlib.config.run_config import RECORD_TABLE
+from pufferlib.errors import ConfigError
+
+VERSIONED = ("pufferlib", "torch", "numpy", "gymnasium")
+
+
+class RunDirectory:
+    """The files of one run. `create` starts a new one, `open` finds one that exists."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.config_file = path / "config.toml"
+        self.metrics_file = path / "metrics.jsonl"
+        self.checkpoint_folder = path / "checkpoints"
+        self.curve_file = path / "curve.png"
+
+    @classmethod
+    def create(cls, env_name: str, tag: str = "", run_dir: str | Path = "", root: str | Path = "runs") -> RunDirectory:
+        """Make the directory. Raises ConfigError if it is taken or cannot be made."""
+        path = free_path(env_name, tag, run_dir, root)
+        try:
+            (path / "checkpoints").mkdir(parents=True)
+        except OSError as error:
+            raise ConfigError(f"run directory {path}: cannot be made: {error.strerror or error}") from None
+        return cls(path)
+
+    @classmethod
+    def open(cls, path: str | Path) -> RunDirectory:
+        """The run at that path. Raises ConfigError if there is none."""
+        run = cls(Path(path))
+        if not run.path.is_dir():
+            raise ConfigError(f"{path}: no such run directory")
+        if not run.config_file.is_file():
+            raise ConfigError(f"{path}: not a run directory, it holds no config.toml")
+        return run
+
+    def tables(self) -> dict[str, Any]:
+        """The settings in config.toml, without the record of the run itself."""
+        return {name: value for name, value in read_toml(self.config_file).items() if name != RECORD_TABLE}
+
+    def record(self) -> dict[str, Any]:
+        """What config.toml says about the run itself: versions, command line, start and resumes."""
+        found = read_toml(self.config_file).get(RECORD_TABLE, {})
+        return dict(found) if isinstance(found, dict) else {}
+
+    def write_config(self, tables: Mapping[str, Any], record: Mapping[str, Any]) -> None:
+        """Replace config.toml, in one rename."""
+        fresh = self.config_file.with_suffix(".tmp")
+        fresh.write_text(dump_toml({**tables, RECORD_TABLE: dict(record)}), encoding="utf-8")
+        os.replace(fresh, self.config_file)
+
+    def checkpoints(self) -> list[Path]:
+        """The checkpoints, newest first."""
+        found = [path for path in self.checkpoint_folder.glob("*.pt") if path.stem.isdigit()]
+        return sorted(found, key=lambda path: int(path.stem), reverse=True)
+
+    def checkpoint_path(self, global_step: int) -> Path:
+        """Where the checkpoint of that step belongs."""
+        return self.checkpoint_folder / f"{global_step}.pt"
+
+    def prune(self, keep: int) -> None:
+        """Delete all checkpoints but the newest `keep`; 0 keeps all."""
+        for path in self.checkpoints()[keep:] if keep else []:
+            path.unlink(missing_ok=True)
+
+    def rows(self) -> list[dict[str, Any]]:
+        """The rows of metrics.jsonl; a line that a crash tore is left out."""
+        if not self.metrics_file.is_file():
+            return []
+        found = []
+        for line in self.metrics_file.read_text(encoding="utf-8", errors="replace").splitlines():
+            try:
+                row = json.loads(line)
+            except json.JSONDecodeError:
+                continue
+            if isinstance(row, dict):
+                found.append(row)
+        return found
+
+    def cut_metrics(self, global_step: int) -> None:
+        """Drop the rows after that step, so that a resumed run writes no row twice."""
+        kept = [json.dumps(row) + "\n" for row in self.rows() if row.get("global_step", 0) <= global_step]
+        fresh = self.metrics_file.with_suffix(".tmp")
+        fresh.write_text("".join(kept), encoding="utf-8")
+        os.replace(fresh, self.metrics_file)
+
+
+def free_path(env_name: str, tag: str = "", run_dir: str | Path = "", root: str | Path = "runs") -> Path:
+    """Where a new run goes: `run_dir`, else root/<env>/<time>-<tag or short id>. Raises ConfigError if `run_dir` is taken."""
+    if run_dir:
+        path = Path(run_dir).expanduser()
+        if path.exists() and (not path.is_dir() or any(path.iterdir())):
+            raise ConfigError(f"--run-dir {path}: exists and is not empty; name another, or go on with it: --resume {path}")
+        if path.is_dir():
+            path.rmdir()  # empty: made anew, so that creation stays atomic
+        return path
+    stamp = time.strftime("%Y%m%d-%H%M%S")
+    name = f"{stamp}-{plain(tag) or secrets.token_hex(3)}"
+    folder = Path(root) / plain(env_name)
+    path, count = folder / name, 2
+    while path.exists():
+        path, count = folder / f"{name}-{count}", count + 1
+    return path
+
+
+def plain(text: str) -> str:
+    """`text` as one path component."""
+    return re.sub(r"[^\w.+=-]+", "-", text).strip(".-")[:80]
+
+
+def describe_run(command_line: list[str]) -> dict[str, Any]:
+    """The record of a run that starts now, for config.toml."""
+    versions = {"python": platform.python_version()}
+    for name in VERSIONED:
+        try:
+            versions[name] = importlib.metadata.version(name)
+        except importlib.metadata.PackageNotFoundError:
+            versions[name] = "not installed"
+    return {
+        "started": time.strftime("%Y-%m-%dT%H:%M:%S%z"), "command": command_line, "platform": platform.platform(),
+        "versions": versions,
+    }
+
+
+def jsonable(metrics: Mapping[str, Any]) -> dict[str, Any]:
+    """`metrics` as plain JSON values; JSON has no NaN or infinity, so these become null."""
+    row: dict[str, Any] = {}
+    for key, value in metrics.items():
+        number = value.item() if hasattr(value, "item") else value
+        row[key] = None if isinstance(number, float) and not math.isfinite(number) else number
+    return row
