@@ -38,8 +38,8 @@ def pufferlib_emulators() -> Iterable[EmulatorSpec]:
 def pufferlib_policies() -> Iterable[PolicySpec]:
     return [
         PolicySpec("mlp", target="pufferlib.policies.mlp:MLP", summary="Fully connected layers"),
-        PolicySpec("lstm", target="pufferlib.policies.lstm:LSTM", summary="A long short-term memory (Hochreiter & Schmidhuber 1997)"),
-        PolicySpec("mingru", target="pufferlib.policies.mingru:MinGRU", summary="A minimal gated recurrent unit (Feng et al. 2024)"),
+        PolicySpec("lstm", target="pufferlib.policies.recurrent:LSTM", summary="A long short-term memory (Hochreiter & Schmidhuber 1997)"),
+        PolicySpec("mingru", target="pufferlib.policies.recurrent:MinGRU", summary="A minimal gated recurrent unit (Feng et al. 2024)"),
     ]
 
 

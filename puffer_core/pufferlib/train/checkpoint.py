@@ -1,0 +1,235 @@
+"""Checkpoints: everything a run needs to go on, in one file that `torch.load(path, weights_only=True)` reads.
+
+Saved: the policy and the optimizer, the counters (from which the schedule follows), the states of all random generators, the
+settings, which env and spaces they belong to, and versions. Not saved: the envs. After loading they are reset with a seed made of
+`seed` and `global_step`, and recurrent states start anew, so a resumed run sees other episodes than an uninterrupted one.
+
+A file is written under another name, flushed to the disk and then renamed, so a name never stands for half a checkpoint.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+import tempfile
+from dataclasses import asdict
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import gymnasium
+import numpy as np
+import torch
+from torch import nn
+
+from pufferlib.errors import CheckpointError
+
+if TYPE_CHECKING:
+    from pufferlib.train.puffe_rl import PuffeRL
+
+FORMAT = 1
+NAME = re.compile(r"checkpoint_(\d+)\.pt")
+log = logging.getLogger("pufferlib.train")
+
+
+def save_checkpoint(trainer: PuffeRL, path: str | PathLike[str]) -> None:
+    """Write `trainer`'s state to `path`. Raises CheckpointError if the file cannot be written; an old one of that name stays."""
+    target = Path(path)
+    spec = getattr(trainer.policy, "spec", None)
+    content = {
+        "format": FORMAT,
+        "versions": {"torch": torch.__version__, "numpy": np.__version__, "gymnasium": gymnasium.__version__},
+        "config": asdict(trainer.config),
+        "env": describe_env(trainer.env),
+        "policy_spec": None if spec is None else [spec[0], dict(spec[1])],
+        "policy": trainer.policy.state_dict(),
+        "optimizer": trainer.optimizer.state_dict(),
+        "global_step": trainer.global_step,
+        "epoch": trainer.epoch,
+        "agent_steps": trainer.metrics.agent_steps,
+        "rate_factor": trainer.rate_factor,
+        "random": random_states(trainer.generator),
+    }
+    content["versions"] = {name: str(version) for name, version in content["versions"].items()}
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        handle, temporary = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".tmp", dir=target.parent)
+        try:
+            with os.fdopen(handle, "wb") as file:
+                torch.save(content, file)
+                file.flush()
+                os.fsync(file.fileno())
+            os.chmod(temporary, 0o666 & ~_umask())
+            os.replace(temporary, target)
+        except BaseException:
+            Path(temporary).unlink(missing_ok=True)
+            raise
+        _sync_folder(target.parent)
+    except OSError as error:
+        raise CheckpointError(f"cannot write checkpoint {target}: {error}") from error
+
+
+def load_checkpoint(trainer: PuffeRL, path: str | PathLike[str]) -> None:
+    """Put the state in `path` into `trainer`. Raises CheckpointError, before anything is changed, if it does not fit."""
+    content = read_checkpoint(path, trainer.device)
+    check_fits(content, trainer, path)
+    try:
+        trainer.optimizer.load_state_dict(content["optimizer"])
+    except ValueError as error:
+        raise CheckpointError(
+            f"{path}: its optimizer ({content['config']['optimizer']}) does not fit this run's ({trainer.config.optimizer}): {error}"
+        ) from error
+    trainer.policy.load_state_dict(content["policy"])
+    trainer.global_step, trainer.epoch = content["global_step"], content["epoch"]
+    trainer.rate_factor = content["rate_factor"]
+    trainer.metrics.resume(trainer.global_step, content["agent_steps"])
+    restore_random_states(content["random"], trainer.generator)
+
+
+def read_checkpoint(path: str | PathLike[str], device: torch.device | str = "cpu") -> dict[str, Any]:
+    """The content of a checkpoint. Raises CheckpointError if it is missing, truncated, or no checkpoint of this library."""
+    if not Path(path).is_file():
+        raise CheckpointError(f"no checkpoint at {path}")
+    try:
+        content = torch.load(path, map_location=device, weights_only=True)
+    except Exception as error:  # torch raises many types here, for broken archives and for forbidden pickles
+        raise CheckpointError(f"{path} is damaged or not a checkpoint: {type(error).__name__}: {str(error).splitlines()[0]}") from error
+    if not isinstance(content, dict) or "format" not in content or "policy" not in content:
+        raise CheckpointError(f"{path} is not a checkpoint of this library")
+    if content["format"] != FORMAT:
+        raise CheckpointError(f"{path} has checkpoint format {content['format']}, this version reads {FORMAT}")
+    return content
+
+
+def check_fits(content: dict[str, Any], trainer: PuffeRL, path: str | PathLike[str]) -> None:
+    """Raise CheckpointError, holding both values, where env, spaces or network differ."""
+    theirs, ours = content["env"], describe_env(trainer.env)
+    labels = {"name": "env name", "action_space": "action space", "observation_space": "observation space"}
+    for key, label in labels.items():
+        if theirs[key] and ours[key] and theirs[key] != ours[key]:
+            raise CheckpointError(f"{path} was made for {label} {theirs[key]}, this run has {ours[key]}")
+    compare_networks(content["policy"], trainer.policy, path)
+    if content["config"]["optimizer"] != trainer.config.optimizer:
+        raise CheckpointError(f"{path} was made with optimizer {content['config']['optimizer']}, this run has {trainer.config.optimizer}")
+
+
+def compare_networks(saved: dict[str, Any], policy: nn.Module, path: str | PathLike[str]) -> None:
+    """Raise CheckpointError where names or shapes of the weights differ."""
+    own = policy.state_dict()
+    for name in [*saved, *own]:
+        theirs = tuple(saved[name].shape) if name in saved else "nothing"
+        ours = tuple(own[name].shape) if name in own else "nothing"
+        if theirs != ours:
+            raise CheckpointError(f"{path} holds another network: {name} is {theirs} there and {ours} in this run's policy")
+
+
+def describe_env(env: Any) -> dict[str, Any]:
+    """What ties a checkpoint to an env: its name, if it has one, and its spaces."""
+    name = getattr(env, "name", None)
+    return {
+        "name": name if isinstance(name, str) else None,
+        "observation_space": space_signature(env.single_observation_space),
+        "action_space": space_signature(env.single_action_space),
+        "num_agents": int(env.num_agents),
+    }
+
+
+def space_signature(space: gymnasium.spaces.Space[Any]) -> str:
+    """The space's class, sizes and dtype, in one line. Bounds are left out: printed floats differ between versions."""
+    if isinstance(space, gymnasium.spaces.Box):
+        return f"Box({space.shape}, {space.dtype})"
+    return str(space)
+
+
+def checkpoint_name(global_step: int) -> str:
+    """The file name of a checkpoint after that many steps; names sort by step."""
+    return f"checkpoint_{global_step:012d}.pt"
+
+
+def list_checkpoints(folder: str | PathLike[str]) -> list[Path]:
+    """The checkpoints in a folder, oldest first."""
+    found = [path for path in Path(folder).glob("checkpoint_*.pt") if NAME.fullmatch(path.name)]
+    return sorted(found, key=lambda path: int(NAME.fullmatch(path.name)[1]))  # type: ignore[index]
+
+
+def latest_checkpoint(folder: str | PathLike[str]) -> Path | None:
+    """The newest checkpoint that can be read, or None; damaged ones are skipped with a warning in the log."""
+    for path in reversed(list_checkpoints(folder)):
+        try:
+            read_checkpoint(path)
+        except CheckpointError as error:
+            log.warning("skipping a checkpoint: %s", error)
+        else:
+            return path
+    return None
+
+
+def prune_checkpoints(folder: str | PathLike[str], keep: int) -> None:
+    """Delete all but the `keep` newest checkpoints (0: keep all)."""
+    for path in list_checkpoints(folder)[:-keep] if keep else []:
+        path.unlink(missing_ok=True)
+
+
+def load_policy(path: str | PathLike[str], observation_space: Any, action_space: Any, device: str = "cpu") -> nn.Module:
+    """Rebuild the policy of a checkpoint that was made by `build_policy`, with its weights, in evaluation mode.
+
+    Raises CheckpointError if the file is damaged, the policy is a class of your own, or the spaces are others.
+    """
+    from pufferlib.policies import build_policy
+
+    content = read_checkpoint(path, device)
+    if content["policy_spec"] is None:
+        raise CheckpointError(f"{path} holds a policy that was not made by build_policy(); build it yourself and load content['policy']")
+    for key, space in (("observation_space", observation_space), ("action_space", action_space)):
+        if content["env"][key] != space_signature(space):
+            raise CheckpointError(f"{path} was made for {key} {content['env'][key]}, got {space_signature(space)}")
+    name, kwargs = content["policy_spec"]
+    policy: nn.Module = build_policy(name, observation_space, action_space, **kwargs).to(device)
+    compare_networks(content["policy"], policy, path)
+    policy.load_state_dict(content["policy"])
+    return policy.eval()
+
+
+def random_states(generator: torch.Generator) -> dict[str, Any]:
+    """The trainer's generator and the global ones of torch, CUDA and numpy, as tensors and numbers."""
+    name, keys, position, has_gauss, cached = np.random.get_state(legacy=True)
+    return {
+        "trainer": generator.get_state(),
+        "torch": torch.get_rng_state(),
+        "cuda": torch.cuda.get_rng_state_all() if torch.cuda.is_available() else [],
+        "numpy": [str(name), torch.from_numpy(np.asarray(keys, np.int64)), int(position), int(has_gauss), float(cached)],
+    }
+
+
+def restore_random_states(states: dict[str, Any], generator: torch.Generator) -> None:
+    """Undo `random_states`. A generator of another device keeps its own state."""
+    try:
+        generator.set_state(states["trainer"].cpu())
+    except (RuntimeError, TypeError):
+        log.warning("the checkpoint's random generator is of another device: sampling goes on from this run's seed")
+    torch.set_rng_state(states["torch"].cpu())
+    if torch.cuda.is_available() and len(states["cuda"]) == torch.cuda.device_count():
+        torch.cuda.set_rng_state_all([state.cpu() for state in states["cuda"]])
+    name, keys, position, has_gauss, cached = states["numpy"]
+    np.random.set_state((name, keys.cpu().numpy().astype(np.uint32), position, has_gauss, cached))
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+def _sync_folder(folder: Path) -> None:
+    """Make the rename itself durable, where the system lets a folder be opened."""
+    try:
+        handle = os.open(folder, os.O_RDONLY)
+    except OSError:
+        return
+    try:
+        os.fsync(handle)
+    except OSError:
+        pass
+    finally:
+        os.close(handle)

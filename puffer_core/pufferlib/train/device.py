@@ -1,0 +1,58 @@
+"""Choosing the device and showing the envs' arrays to torch."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+
+import torch
+from torch import Tensor
+
+from pufferlib.buffers import Buffers
+from pufferlib.config.train_config import spell
+from pufferlib.errors import ConfigError
+
+
+def choose_device(name: str) -> torch.device:
+    """auto, cpu, cuda, cuda:N or mps as a device that is there. Raises ConfigError."""
+    if name == "auto":
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        device = torch.device(name)
+    except RuntimeError:
+        raise ConfigError(f"{spell('device')} must be auto, cpu, cuda, cuda:N or mps, got {name!r}") from None
+    there = {
+        "cpu": True,
+        "cuda": torch.cuda.is_available() and (device.index or 0) < torch.cuda.device_count(),
+        "mps": torch.backends.mps.is_available(),
+    }
+    if device.type not in there:
+        raise ConfigError(f"{spell('device')} must be auto, cpu, cuda, cuda:N or mps, got {name!r}")
+    if not there[device.type]:
+        found = [kind for kind, present in {**there, "cuda": torch.cuda.is_available()}.items() if present]
+        raise ConfigError(f"{spell('device')}={name!r} is not available here; available: {', '.join(found)}")
+    return device
+
+
+def to_device_views(storage: Buffers, device: torch.device) -> dict[str, Tensor]:
+    """The envs' arrays as tensors on the host, without a copy; page-locked where `device` is a CUDA one.
+
+    Page-locked memory is what lets a copy to the GPU run beside the envs.
+    """
+    views = {}
+    for field in fields(storage):
+        array = getattr(storage, field.name)
+        if array is None:
+            continue
+        tensor = torch.from_numpy(array)
+        if device.type == "cuda" and tensor.numel():
+            torch.cuda.check_error(torch.cuda.cudart().cudaHostRegister(tensor.data_ptr(), tensor.nbytes, 0))  # type: ignore[attr-defined]
+        views[field.name] = tensor
+    return views
+
+
+def release_views(views: dict[str, Tensor], device: torch.device) -> None:
+    """Undo the page-locking of `to_device_views`; the arrays themselves stay."""
+    if device.type == "cuda":
+        for tensor in views.values():
+            if tensor.numel():
+                torch.cuda.check_error(torch.cuda.cudart().cudaHostUnregister(tensor.data_ptr()))  # type: ignore[attr-defined]

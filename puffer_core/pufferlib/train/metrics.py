@@ -1,0 +1,85 @@
+"""Metrics between two reports. Losses stay on the device until somebody asks."""
+
+from __future__ import annotations
+
+import time
+
+import torch
+from torch import Tensor
+
+from pufferlib.train.losses import Losses
+
+LOSSES = ("policy_loss", "value_loss", "entropy", "approx_kl", "clipfrac", "grad_norm")
+
+
+class Metrics:
+    """Sums since the last `drain`."""
+
+    def __init__(self, device: torch.device) -> None:
+        self.device = device
+        self.agent_steps = 0
+        """Real steps learnt from so far: without masked and skipped ones."""
+        self.skipped_updates = 0
+        self.skipped_rows = 0
+        self.explained_variance: Tensor | None = None
+        self._start = self._since = time.perf_counter()
+        self._step = 0
+        self._clear()
+
+    def _clear(self) -> None:
+        self._losses = torch.zeros(len(LOSSES), device=self.device)
+        self._updates = 0
+        self._episodes: dict[str, float] = {}
+        self._episode_weights: dict[str, float] = {}
+        self.times = {"env": 0.0, "forward": 0.0, "copy": 0.0, "learn": 0.0}
+
+    def add_losses(self, losses: Losses, norm: Tensor) -> None:
+        with torch.no_grad():
+            self._losses += torch.stack([*losses[1:], norm.detach()])
+        self._updates += 1
+
+    def add_episodes(self, log: dict[str, float]) -> None:
+        """Means over `log["n"]` episodes."""
+        number = log.get("n", 0.0)
+        for name, value in log.items():
+            if name != "n" and number:
+                self._episodes[name] = self._episodes.get(name, 0.0) + value * number
+                self._episode_weights[name] = self._episode_weights.get(name, 0.0) + number
+        if number:
+            self._episode_weights["n"] = self._episode_weights.get("n", 0.0) + number
+
+    def add_trained(self, valid: Tensor, all_valid: bool) -> None:
+        self.agent_steps += valid.numel() if all_valid else int(valid.sum())
+
+    def add_times(self, times: dict[str, float]) -> None:
+        """Takes the seconds over and sets them back to 0."""
+        for name in times:
+            self.times[name] += times[name]
+            times[name] = 0.0
+
+    def drain(self, global_step: int, epoch: int, learning_rate: float) -> dict[str, float]:
+        """One row of metrics, and a new start."""
+        now = time.perf_counter()
+        row: dict[str, float] = {
+            "global_step": global_step, "epoch": epoch, "agent_steps": self.agent_steps, "uptime": now - self._start,
+            "SPS": (global_step - self._step) / max(now - self._since, 1e-9), "learning_rate": learning_rate,
+        }  # fmt: skip
+        if "n" in self._episode_weights:
+            row["environment/n"] = self._episode_weights.pop("n")
+        row.update({f"environment/{name}": total / self._episode_weights[name] for name, total in self._episodes.items()})
+        if self._updates:
+            means = (self._losses / self._updates).tolist()
+            row.update({f"losses/{name}": value for name, value in zip(LOSSES, means, strict=True)})
+        if self.explained_variance is not None:
+            row["losses/explained_variance"] = float(self.explained_variance)
+        row["losses/skipped_updates"] = self.skipped_updates
+        row["losses/skipped_rows"] = self.skipped_rows
+        row.update({f"time/{name}": seconds for name, seconds in self.times.items()})
+        self._since, self._step = now, global_step
+        self._clear()
+        return row
+
+    def resume(self, global_step: int, agent_steps: int) -> None:
+        """Counters after a checkpoint was loaded."""
+        self._step, self.agent_steps = global_step, agent_steps
+        self._since = time.perf_counter()
