@@ -66,6 +66,8 @@ static inline PufferShape snake_shape(const SnakeArgs *args) {
     return (PufferShape){args->num_snakes, side * side, sizeof(int32_t), 0};
 }
 
+enum { SNAKE_SLACK = 8 }; /* bytes after the grid, because windows read 8 codes at once */
+
 static inline size_t snake_cells(const SnakeArgs *args) {
     return (size_t)(args->width + 2 * args->vision) * (size_t)(args->height + 2 * args->vision);
 }
@@ -79,7 +81,7 @@ static inline uint32_t snake_ring_size(const SnakeArgs *args) {
 
 static inline size_t snake_bytes(const SnakeArgs *args) {
     size_t snakes = (size_t)args->num_snakes, cells = snake_cells(args);
-    return puffer_round64(snakes * sizeof(SnakeBody)) + puffer_round64(cells) + puffer_round64(cells * sizeof(int16_t)) +
+    return puffer_round64(snakes * sizeof(SnakeBody)) + puffer_round64(cells + SNAKE_SLACK) + puffer_round64(cells * sizeof(int16_t)) +
            puffer_round64(snakes * snake_ring_size(args) * sizeof(int32_t));
 }
 
@@ -101,7 +103,7 @@ static inline int snake_init(Snake *g, const SnakeArgs *args, void *arena, Puffe
     g->snakes = (SnakeBody *)at;
     at += puffer_round64((size_t)args->num_snakes * sizeof(SnakeBody));
     g->grid = (uint8_t *)at;
-    at += puffer_round64((size_t)g->cells);
+    at += puffer_round64((size_t)g->cells + SNAKE_SLACK);
     g->owner = (int16_t *)at;
     at += puffer_round64((size_t)g->cells * sizeof(int16_t));
     g->rings = (int32_t *)at;
@@ -118,12 +120,15 @@ static inline int32_t snake_cell(const Snake *g, uint32_t k) {
     return ((int32_t)(k / width) + g->args.vision) * g->stride + (int32_t)(k % width) + g->args.vision;
 }
 
-/* The first cell after number `start`, wrapping around, whose code is in the set `codes` (a bit per code); -1 if none is. */
-static inline int32_t snake_scan(const Snake *g, uint32_t start, unsigned codes) {
-    uint32_t area = (uint32_t)(g->args.width * g->args.height);
-    for (uint32_t k = 1; k <= area; k++) {
-        int32_t cell = snake_cell(g, (start + k) % area);
-        if (codes >> g->grid[cell] & 1u) return cell;
+/* The first cell after number `start`, wrapping around, that holds `code`; -1 if none does. By rows, because a crowded
+ * field makes this the longest way of a step. */
+static inline int32_t snake_scan(const Snake *g, uint32_t start, int code) {
+    int32_t width = g->args.width, height = g->args.height;
+    int32_t first_row = (int32_t)start / width, x = (int32_t)start % width + 1;
+    for (int32_t i = 0; i <= height; i++, x = 0) {
+        const uint8_t *row = g->grid + snake_cell(g, (uint32_t)((first_row + i) % height * width));
+        const uint8_t *hit = (const uint8_t *)memchr(row + x, code, (size_t)(width - x));
+        if (hit) return (int32_t)(hit - g->grid);
     }
     return -1;
 }
@@ -136,9 +141,9 @@ static inline int32_t snake_random_cell(Snake *g, int insists) {
         int32_t cell = snake_cell(g, k);
         if (g->grid[cell] == SNAKE_EMPTY) return cell;
     }
-    int32_t cell = snake_scan(g, k, 1u << SNAKE_EMPTY);
-    if (cell < 0 && insists) cell = snake_scan(g, k, 1u << SNAKE_CORPSE);
-    if (cell < 0 && insists) cell = snake_scan(g, k, 1u << SNAKE_FOOD);
+    int32_t cell = snake_scan(g, k, SNAKE_EMPTY);
+    if (cell < 0 && insists) cell = snake_scan(g, k, SNAKE_CORPSE);
+    if (cell < 0 && insists) cell = snake_scan(g, k, SNAKE_FOOD);
     return cell;
 }
 
@@ -181,6 +186,13 @@ static inline void snake_build_world(Snake *g) {
 
 /* ---------------------------------------------------------------- observations */
 
+/* Whether a body or head is among the next 8 codes: only theirs have bits 1 and 2 both set. */
+static inline int snake_bodies_ahead(const uint8_t *codes) {
+    uint64_t eight;
+    memcpy(&eight, codes, sizeof eight);
+    return (eight & (eight >> 1) & 0x0202020202020202ull) != 0;
+}
+
 /* Called with a constant side where it matters, so that the row copies become plain moves. */
 static inline void snake_copy_window(const Snake *g, int i, int side, uint8_t *out) {
     int32_t head = snake_ring(g, i)[g->snakes[i].head & g->ring_mask];
@@ -189,8 +201,11 @@ static inline void snake_copy_window(const Snake *g, int i, int side, uint8_t *o
         const uint8_t *codes = g->grid + corner;
         const int16_t *owner = g->owner + corner;
         memcpy(out, codes, (size_t)side);
-        for (int x = 0; x < side; x++)
-            if (codes[x] >= SNAKE_BODY && owner[x] == i) out[x] = (uint8_t)(codes[x] - (SNAKE_BODY - SNAKE_OWN_BODY));
+        for (int start = 0; start < side; start += 8) {
+            if (!snake_bodies_ahead(codes + start)) continue;
+            for (int x = start; x < side && x < start + 8; x++)
+                if (codes[x] >= SNAKE_BODY && owner[x] == i) out[x] = (uint8_t)(codes[x] - (SNAKE_BODY - SNAKE_OWN_BODY));
+        }
     }
 }
 
