@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from gymnasium.spaces import Box, Discrete, Space
 
+from pufferlib.errors import ConfigError
 from pufferlib.native import Int, NativeEnv
 
 
@@ -20,6 +21,11 @@ class Bandit(NativeEnv):
         Int("best", lambda a: min(2, a.arms - 1), 0, 63, help="the arm that pays best, below arms"),
     )
     keys = {str(arm + 1): arm for arm in range(9)}
+
+    @classmethod
+    def check(cls, a: SimpleNamespace) -> None:
+        if a.best >= a.arms:
+            raise ConfigError(f"bandit: best must be below arms={a.arms}, got {a.best}")
 
     @classmethod
     def spaces(cls, a: SimpleNamespace) -> tuple[Box, Space[Any]]:
