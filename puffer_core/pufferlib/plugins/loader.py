@@ -19,7 +19,7 @@ from pufferlib.plugins.specs import BackendSpec, CommandSpec, EmulatorSpec, EnvF
 
 GROUP = "pufferlib.plugins"
 API = 1
-BUILTIN = "builtin"
+BUILTIN = "core"
 HOOKS: dict[str, tuple[type, ...]] = {
     "pufferlib_envs": (EnvSpec, EnvFamily),
     "pufferlib_emulators": (EmulatorSpec,),

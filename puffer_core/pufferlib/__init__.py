@@ -1,0 +1,68 @@
+"""pufferlib: fast environments, and a trainer that keeps up with them.
+
+    env = pufferlib.make("ocean-breakout", num_envs=1024)
+    trainer = pufferlib.PuffeRL(env, policy)
+
+Names load when they are first used, so that importing the package costs next to nothing.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pufferlib import errors
+    from pufferlib.buffers import Buffers
+    from pufferlib.config import TrainConfig
+    from pufferlib.env import PufferEnv
+    from pufferlib.make import emulate, list_envs, make, register
+    from pufferlib.native import get_include
+    from pufferlib.policies import load_policy
+    from pufferlib.train.puffe_rl import PuffeRL
+    from pufferlib.vector import Batch, VecEnv, make_vec
+
+    __version__: str
+
+_HOME = {
+    "Batch": "pufferlib.vector",
+    "Buffers": "pufferlib.buffers",
+    "PuffeRL": "pufferlib.train.puffe_rl",
+    "PufferEnv": "pufferlib.env",
+    "TrainConfig": "pufferlib.config",
+    "VecEnv": "pufferlib.vector",
+    "emulate": "pufferlib.make",
+    "get_include": "pufferlib.native",
+    "list_envs": "pufferlib.make",
+    "load_policy": "pufferlib.policies",
+    "make": "pufferlib.make",
+    "make_vec": "pufferlib.vector",
+    "register": "pufferlib.make",
+}
+
+__all__ = [
+    "Batch", "Buffers", "PuffeRL", "PufferEnv", "TrainConfig", "VecEnv", "__version__", "emulate", "errors", "get_include", "list_envs",
+    "load_policy", "make", "make_vec", "register",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOME:
+        module = importlib.import_module(_HOME[name])
+        value = getattr(module, name)
+        if module.__name__ == "pufferlib.make":  # its import has put the module where the function belongs
+            globals()["make"] = module.make
+    elif name == "errors":
+        value = importlib.import_module("pufferlib.errors")
+    elif name == "__version__":
+        from importlib.metadata import version
+
+        value = version("pufferlib")
+    else:
+        raise AttributeError(f"module 'pufferlib' has no attribute {name!r}")
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

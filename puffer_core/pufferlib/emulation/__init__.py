@@ -1,0 +1,1 @@
+"""Foreign envs as PufferEnv batches: Gymnasium's API, the declarative PufferEnv, several agents, stacks of native ones."""

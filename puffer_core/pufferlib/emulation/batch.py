@@ -1,0 +1,192 @@
+"""EmulatedBatch: many single-agent envs with Gymnasium's API as one PufferEnv batch, stepped one after the other."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from pufferlib.buffers import Array, Buffers
+from pufferlib.emulation.checks import (
+    blame,
+    blame_result,
+    check_finite,
+    flag_value,
+    info_value,
+    reset_values,
+    reward_value,
+)
+from pufferlib.emulation.codec import ActionCodec, ObservationCodec
+from pufferlib.emulation.episodes import EpisodeLog
+from pufferlib.env import PufferEnv
+from pufferlib.errors import EnvError, SpaceError
+
+Info = dict[str, Any]
+
+
+def build_envs(factory: Callable[[], Any], num_envs: int) -> list[Any]:
+    """`num_envs` envs; those already made are closed if one cannot be."""
+    envs: list[Any] = []
+    for index in range(num_envs):
+        try:
+            envs.append(factory())
+        except BaseException as error:
+            for env in envs:
+                env.close()
+            if isinstance(error, Exception) and not isinstance(error, (TypeError, ValueError)):
+                blame(error, index, "__init__")
+            raise  # a wrong keyword argument: the env's own words are the best
+    return envs
+
+
+class EmulatedBatch(PufferEnv):
+    """Row i is env i. Observations are copied on arrival, so envs may reuse their arrays.
+
+    Where an episode ends, `final_observations` gets its last observation, the env is reset, and its info is
+    `{"final_info": <the last step's>, **<the reset's>}`; `final_info["episode"]` holds `r` (return) and `l` (length).
+    """
+
+    def __init__(self, factory: Callable[[], Any], num_envs: int = 1, buf: Buffers | None = None) -> None:
+        self.envs = build_envs(factory, num_envs)
+        self.num_envs = self.num_agents = num_envs
+        first = self.envs[0]
+        try:
+            self._observation_codec = ObservationCodec(first.observation_space)
+            self._action_codec = ActionCodec(first.action_space)
+            self._check_same_spaces()
+        except BaseException:
+            self.close()
+            raise
+        self.single_observation_space = self._observation_codec.box
+        self.single_action_space = self._action_codec.space
+        self.render_mode = getattr(first, "render_mode", None)
+        self._steps = [env.step for env in self.envs]
+        self._log = EpisodeLog()
+        self._returns = np.zeros(num_envs)
+        self._begun = [0] * num_envs
+        """The value of `_time` when each env's episode began."""
+        self._time = 0
+        super().__init__(buf)
+
+    def unflatten(self, row: Array) -> Any:
+        """The env's own observation, from a row."""
+        return self._observation_codec.decode(row)
+
+    def reset(self, seed: Sequence[int] | None = None, options: Info | None = None) -> tuple[Array, list[Info]]:
+        """Reset every env, env i with seed[i] where seeds are given; its action space is seeded as well."""
+        infos: list[Info] = []
+        self.rewards[:] = 0
+        self.terminals[:] = self.truncations[:] = False
+        self.masks[:] = True
+        for index in range(self.num_envs):
+            info = self._reset_env(index, None if seed is None else seed[index], options)
+            if info:
+                infos.append({**info, "env_index": self.first_env + index})
+        self._returns[:] = 0
+        check_finite(self.observations, self.rewards, 1, self.first_env)
+        return self.observations, infos
+
+    def step(self, actions: Array) -> tuple[Array, Array, Array, Array, list[Info]]:
+        """Step every env with its row of `actions`."""
+        observations, terminals, truncations = self.observations, self.terminals, self.truncations
+        encode, dtype = self._observation_codec.encode, self._observation_codec.dtype
+        shape = self._observation_codec.shape if self._observation_codec.identity else None
+        terminals[:] = truncations[:] = False
+        self.masks[:] = True
+        rewards: list[float] = []
+        said: dict[int, Info] = {}
+        ended: list[int] = []
+        index, result = 0, None
+        choices = self._action_codec.decode(actions)
+        try:
+            for index, step in enumerate(self._steps):
+                result = step(choices[index])
+                observation, reward, terminal, truncation, info = result
+                if type(observation) is np.ndarray and observation.dtype is dtype and observation.shape == shape:
+                    observations[index] = observation
+                else:
+                    observations[index] = encode(observation)
+                rewards.append(reward if type(reward) is float else reward_value(reward))
+                if terminal is not False or truncation is not False:
+                    terminal, truncation = flag_value(terminal, "terminated"), flag_value(truncation, "truncated")
+                    if terminal or truncation:
+                        # Terminal wins: beyond a true end there is nothing to bootstrap.
+                        terminals[index], truncations[index] = terminal, truncation and not terminal
+                        ended.append(index)
+                if info or type(info) is not dict:
+                    said[index] = info_value(info)
+        except Exception as error:
+            self._blame_step(error, index, result)
+        self.rewards[:] = rewards
+        self._time += 1
+        self._returns += self.rewards
+        check_finite(observations, self.rewards, 1, self.first_env)
+        for info in said.values():
+            self._log.add_info(info)
+        for index in ended:
+            said[index] = self._end_episode(index, said.get(index, {}))
+        infos = [{**info, "env_index": self.first_env + index} for index, info in said.items()] if said else []
+        return observations, self.rewards, terminals, truncations, infos
+
+    def drain_log(self) -> dict[str, float]:
+        """Means over the episodes that ended since the last call: `episode_return`, `episode_length`, every number in the infos."""
+        return self._log.drain()
+
+    def render(self) -> Any:
+        """The first env's frame."""
+        return self.envs[0].render()
+
+    def close(self) -> None:
+        """Close every env; one that raises does not keep the others open. What was raised is raised again at the end."""
+        envs, self.envs = self.envs, []
+        self._steps = []
+        failed: tuple[Exception, int] | None = None
+        for index, env in enumerate(envs):
+            try:
+                env.close()
+            except Exception as error:
+                failed = failed or (error, index)
+        if failed:
+            blame(failed[0], self.first_env + failed[1], "close")
+
+    def _reset_env(self, index: int, seed: int | None, options: Info | None) -> Info:
+        env = self.envs[index]
+        try:
+            if seed is not None:
+                env.action_space.seed(seed)
+            result = env.reset(seed=seed) if options is None else env.reset(seed=seed, options=options)
+            observation, info = reset_values(result)
+            self.observations[index] = self._observation_codec.encode(observation)
+        except Exception as error:
+            blame(error, self.first_env + index, "reset")
+        self._begun[index] = self._time
+        return info
+
+    def _end_episode(self, index: int, info: Info) -> Info:
+        """Keep the last observation and info, which the env may reuse, then begin the next episode."""
+        self.final_observations[index] = self.observations[index]
+        length = self._time - self._begun[index]
+        final = copy.deepcopy(info)
+        final.setdefault("episode", {"r": float(self._returns[index]), "l": length})
+        self._log.add_episode(float(self._returns[index]), length)
+        self._returns[index] = 0
+        begun = self._reset_env(index, None, None)
+        check_finite(self.observations[index : index + 1], self.rewards[:1], 1, self.first_env + index)
+        return {**begun, "final_info": final}
+
+    def _blame_step(self, error: Exception, index: int, result: Any) -> None:
+        if error.__traceback__ is not None and error.__traceback__.tb_next is None and not isinstance(error, EnvError):
+            try:  # raised by our own frame: the unpacking
+                blame_result(result)
+            except EnvError as better:
+                error = better
+        blame(error, self.first_env + index, "step")
+
+    def _check_same_spaces(self) -> None:
+        first = self.envs[0]
+        for index, env in enumerate(self.envs[1:], 1):
+            for name in ("observation_space", "action_space"):
+                if getattr(env, name) != getattr(first, name):
+                    raise SpaceError(f"env {index} has {name} {getattr(env, name)}, env 0 has {getattr(first, name)}; they must be equal")
