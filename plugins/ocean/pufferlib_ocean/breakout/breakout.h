@@ -214,9 +214,10 @@ static inline void breakout_move_ball_y(Breakout *g) {
         breakout_hit_paddle(g);
 }
 
-/* The first wall is filled again, but not around the ball: that waits until the ball is below the serve's height. */
+/* The first wall is filled again (after the second the episode is over), but not around the ball: that waits until the
+ * ball is below the serve's height. */
 static inline void breakout_refill_wall(Breakout *g) {
-    if (g->alive > 0 || g->wall == 1 || g->y <= BREAKOUT_SERVE_Y) return;
+    if (g->alive > 0 || g->y <= BREAKOUT_SERVE_Y) return;
     g->wall = 1;
     breakout_fill_wall(g);
 }

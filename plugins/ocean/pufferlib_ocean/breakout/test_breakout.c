@@ -64,6 +64,21 @@ static void test_rows_are_worth_1_1_4_4_7_7_7_from_the_bottom(void) {
     for (int i = 0; i < 10; i++) CHECK(breakout_row_points(&g, 9 - i) == points[i]);
 }
 
+static void test_serves_spread_over_x_60_to_300_and_45_degrees_each_way(void) {
+    float least_x = 360, most_x = 0, least_angle = 1, most_angle = -1;
+    begin(defaults());
+    for (uint64_t seed = 0; seed < 10000; seed++) {
+        breakout_reset(&g, seed);
+        float angle = puffer_atan2f(g.vx, g.vy);
+        least_x = puffer_minf(least_x, g.x);
+        most_x = puffer_maxf(most_x, g.x);
+        least_angle = puffer_minf(least_angle, angle);
+        most_angle = puffer_maxf(most_angle, angle);
+    }
+    CHECK(least_x >= 60 && least_x < 60.5f && most_x < 300 && most_x > 299.5f);
+    CHECK(least_angle > -0.7854f && least_angle < -0.784f && most_angle < 0.7854f && most_angle > 0.784f);
+}
+
 static void test_the_ball_waits_15_ticks_then_falls_at_speed_3(void) {
     begin(defaults());
     float x = g.x, vx = g.vx, vy = g.vy;
@@ -127,12 +142,16 @@ static void test_a_brick_hit_from_the_side_turns_the_ball_along_x_only(void) {
 }
 
 static void test_touching_a_brick_is_not_overlapping_it(void) {
-    begin(defaults());
-    place_ball(110, 93, 0, -3);
-    step(STAY);
-    CHECK(g.y == 90 && g.alive == 108);
-    step(STAY);
-    CHECK(g.y == 90 && g.alive == 107);
+    const float beside[4][4] = {{110, 61, 0, -3}, {110, 43, 0, 3}, {95, 52, 3, 0}, {125, 52, -3, 0}}; /* below, above, left, right */
+    for (int side = 0; side < 4; side++) {
+        begin(defaults());
+        keep_only(18 + 5, 18 + 5); /* x 100..120, y 48..56 */
+        place_ball(beside[side][0], beside[side][1], beside[side][2], beside[side][3]);
+        step(STAY);
+        CHECK(g.alive == 1 && g.vx == beside[side][2] && g.vy == beside[side][3]);
+        step(STAY);
+        CHECK(g.alive == 0);
+    }
 }
 
 static void test_two_bricks_in_one_tick_one_for_each_axis(void) {
@@ -282,6 +301,19 @@ static void test_a_step_that_ends_in_both_ways_is_terminal(void) {
     CHECK(term && !trunc_);
 }
 
+static void test_each_episode_is_logged_by_itself(void) {
+    BreakoutArgs args = defaults();
+    args.max_steps = 2;
+    begin(args);
+    for (int episode = 1; episode <= 3; episode++) {
+        place_ball(110, 91, 0, -3); /* one point */
+        step(STAY);
+        step(STAY);
+        CHECK(trunc_ && g.log.n == episode && g.log.score == episode && g.log.episode_length == 2 * episode);
+        CHECK(CLOSE(g.log.episode_return, episode / 7.0) && CLOSE(g.log.perf, episode / 864.0));
+    }
+}
+
 static void test_reset_with_a_seed_starts_again_and_restart_goes_on(void) {
     begin(defaults());
     float first = g.x;
@@ -342,6 +374,7 @@ typedef struct Test {
 static const Test tests[] = {
     TEST(test_a_full_wall_is_worth_432_points),
     TEST(test_rows_are_worth_1_1_4_4_7_7_7_from_the_bottom),
+    TEST(test_serves_spread_over_x_60_to_300_and_45_degrees_each_way),
     TEST(test_the_ball_waits_15_ticks_then_falls_at_speed_3),
     TEST(test_the_paddle_moves_4_px_a_tick_and_stops_at_the_sides),
     TEST(test_sides_and_ceiling_mirror_the_ball),
@@ -360,6 +393,7 @@ static const Test tests[] = {
     TEST(test_a_paddle_that_comes_from_the_side_does_not_trap_the_ball),
     TEST(test_max_steps_truncates),
     TEST(test_a_step_that_ends_in_both_ways_is_terminal),
+    TEST(test_each_episode_is_logged_by_itself),
     TEST(test_reset_with_a_seed_starts_again_and_restart_goes_on),
     TEST(test_points_and_rewards_agree_and_no_action_is_out_of_range_unseen),
     TEST(test_the_ball_is_never_inside_a_live_brick_in_a_million_ticks),

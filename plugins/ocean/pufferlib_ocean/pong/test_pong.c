@@ -52,13 +52,18 @@ static void place_ball(World *world, float x, float y, float vx, float vy) {
 
 static void test_serves_have_speed_5_and_go_to_either_side_first(void) {
     int right = 0;
+    float least = 1, most = -1; /* of the angle: -.6 to .6 */
     for (uint64_t seed = 0; seed < 1000; seed++) {
         begin(&w, against(PONG_BOT), seed);
         CHECK(w.g.x == 0 && w.g.y >= 40 && w.g.y < 160);
-        CHECK(CLOSE(w.g.vx * w.g.vx + w.g.vy * w.g.vy, 25) && fabsf(w.g.vx) >= 5 * 0.8253f);
+        CHECK(CLOSE(w.g.vx * w.g.vx + w.g.vy * w.g.vy, 25));
+        float angle = puffer_atan2f(w.g.vy, fabsf(w.g.vx));
+        least = puffer_minf(least, angle);
+        most = puffer_maxf(most, angle);
         right += w.g.vx > 0;
     }
     CHECK(right > 430 && right < 570);
+    CHECK(least > -0.6001f && least < -0.595f && most < 0.6001f && most > 0.595f);
 }
 
 static void test_paddles_move_4_px_a_tick_and_stay_in_the_court(void) {
@@ -154,7 +159,7 @@ static void test_the_last_point_ends_the_episode_for_both_rows(void) {
     CHECK(w.term[0] && w.term[1] && !w.trunc[0] && !w.trunc[1] && w.rewards[0] == 1 && w.rewards[1] == -1);
     CHECK(w.final_obs[6] == 1 && CLOSE(w.final_obs[7], 7 / 21.0) && CLOSE(w.final_obs[14], 7 / 21.0) && w.final_obs[15] == 1);
     CHECK(w.obs[6] == 0 && w.obs[7] == 0 && w.obs[0] == 0.5f);
-    CHECK(w.g.log.n == 2 && w.g.log.score == 0 && CLOSE(w.g.log.perf, 1) && w.g.log.episode_length == 2);
+    CHECK(w.g.log.n == 2 && w.g.log.score == 0 && CLOSE(w.g.log.perf, 1) && w.g.log.episode_return == 0 && w.g.log.episode_length == 2);
 }
 
 static void test_perf_is_1_for_a_shut_out_and_0_when_shut_out(void) {
@@ -176,6 +181,16 @@ static void test_max_steps_truncates_both_rows(void) {
     step(&w, DOWN, UP);
     CHECK(w.trunc[0] && w.trunc[1] && !w.term[0] && !w.term[1]);
     CHECK(CLOSE(w.final_obs[0], 108 / 200.0) && CLOSE(w.final_obs[1], 92 / 200.0) && CLOSE(w.final_obs[8], 92 / 200.0));
+}
+
+static void test_a_step_that_ends_in_both_ways_is_terminal(void) {
+    PongArgs args = against(PONG_BOT);
+    args.max_steps = 1;
+    begin(&w, args, 1);
+    w.g.points[1] = 20;
+    place_ball(&w, 158, 150, 5, 0);
+    step(&w, STAY, STAY);
+    CHECK(w.term[0] && !w.trunc[0]);
 }
 
 static void test_each_row_sees_itself_at_the_right_end(void) {
@@ -272,6 +287,7 @@ static const Test tests[] = {
     TEST(test_the_last_point_ends_the_episode_for_both_rows),
     TEST(test_perf_is_1_for_a_shut_out_and_0_when_shut_out),
     TEST(test_max_steps_truncates_both_rows),
+    TEST(test_a_step_that_ends_in_both_ways_is_terminal),
     TEST(test_each_row_sees_itself_at_the_right_end),
     TEST(test_a_mirrored_court_with_swapped_actions_swaps_everything_bit_for_bit),
     TEST(test_a_serve_never_scores_at_once_and_the_ball_stays_in_the_court_in_a_million_ticks),
