@@ -36,6 +36,7 @@ typedef struct PoolShare {
 
 typedef struct PoolGroup {
     PortAtomic state, remaining;
+    uint64_t posted_as;   /* place in the order of posting; written and read by the poster, who is the waiter */
     uint64_t finished_as; /* place in the order of finishing; read when state is GROUP_DONE */
     char apart[128];
 } PoolGroup;
@@ -48,7 +49,7 @@ typedef struct Pool {
     PoolGroup *group;
     PortAtomic stop;
     PortAtomic finished; /* counts finished groups, wraps around: a waiter watches it change */
-    uint64_t finished_total;
+    uint64_t posted_total, finished_total;
     PortMutex mutex; /* guards finished_total and the sleep of the waiter */
     PortCond done;
 } Pool;
@@ -121,16 +122,23 @@ static void pool_begin_group(Pool *p, int group) {
  * the waiter takes that share. */
 static void pool_post(Pool *p, int group, int wait_follows) {
     int first = group * p->shares_per_group;
+    p->group[group].posted_as = p->posted_total++;
     pool_begin_group(p, group);
     for (int i = p->shares_per_group - 1; i > 0; i--) pool_post_share(p, first + i);
     port_store(&p->share[first].state, SHARE_POSTED);
     if (!wait_follows) pool_wake(&p->share[first]);
 }
 
-/* Run one share of `group` (any group: -1) that no thread has started. True if there was one. */
-static int pool_help(Pool *p, int group) {
-    int first = group < 0 ? 0 : group * p->shares_per_group;
-    int end = group < 0 ? p->shares : first + p->shares_per_group;
+static int pool_has_posted(Pool *p, int group) {
+    int first = group * p->shares_per_group, end = first + p->shares_per_group;
+    for (int share = first; share < end; share++)
+        if (port_load(&p->share[share].state) == SHARE_POSTED) return 1;
+    return 0;
+}
+
+/* Run one share of `group` that no thread has started. True if there was one. */
+static int pool_help_group(Pool *p, int group) {
+    int first = group * p->shares_per_group, end = first + p->shares_per_group;
     for (int share = first; share < end; share++) {
         if (pool_claim(p, share)) {
             pool_run(p, share);
@@ -138,6 +146,21 @@ static int pool_help(Pool *p, int group) {
         }
     }
     return 0;
+}
+
+/* The same for any group (-1), the one posted first before the others: else a caller that posts one group again and again
+ * would do that one's work for ever, and the others starve while the threads get no core. */
+static int pool_help(Pool *p, int group) {
+    if (group >= 0) return pool_help_group(p, group);
+    for (;;) {
+        int oldest = -1;
+        for (int i = 0; i < p->groups; i++) {
+            if (!pool_has_posted(p, i)) continue;
+            if (oldest < 0 || p->group[i].posted_as < p->group[oldest].posted_as) oldest = i;
+        }
+        if (oldest < 0) return 0;
+        if (pool_help_group(p, oldest)) return 1; /* else its thread was quicker: look again */
+    }
 }
 
 /* The finished group that finished first, or `group` itself if it has finished (-1: none); it becomes idle. */
