@@ -9,7 +9,7 @@ from setuptools import Extension, setup
 
 sys.path.insert(0, str(Path(__file__).parent / "puffer_core"))
 
-from pufferlib.native.build import compile_args, wanted  # noqa: E402
+from pufferlib.native.build import compile_args, wanted
 
 NATIVE = Path("puffer_core/pufferlib/native")
 

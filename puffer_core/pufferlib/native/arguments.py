@@ -1,4 +1,7 @@
-"""The arguments of a native game: one place of defaults and ranges, checked before anything is allocated."""
+"""The arguments of a native game: one place of defaults and ranges, checked before anything is allocated.
+
+A default is a value, or a function of the namespace of the other arguments: `lambda a: 8 * a.radius + 4`.
+"""
 
 from __future__ import annotations
 
@@ -11,9 +14,6 @@ from types import SimpleNamespace
 from typing import Any
 
 from pufferlib.errors import ConfigError
-
-Default = Any
-"""A value, or a function of the namespace of the other arguments: `lambda a: 8 * a.radius + 4`."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,9 @@ class Int:
                 raise TypeError
             whole = operator.index(value)
         except TypeError:
-            raise ConfigError(f"{owner}: {self.name} must be an integer in [{self.low}, {self.high}]{every}, got {value!r}") from None
+            raise ConfigError(
+                f"{owner}: {self.name} must be an integer in [{self.low}, {self.high}]{every}, got {value!r}"
+            ) from None
         if not self.low <= whole <= self.high or (whole - self.low) % self.step:
             raise ConfigError(f"{owner}: {self.name} must be in [{self.low}, {self.high}]{every}, got {whole}")
         return whole
@@ -113,20 +115,20 @@ def resolve(owner: str, arguments: Sequence[Argument], given: Mapping[str, Any])
 
     Raises TypeError for a name that is no argument, ConfigError (a ValueError) for a value out of range.
     """
-    names = [argument.name for argument in arguments]
+    by_name = {argument.name: argument for argument in arguments}
+    names = list(by_name)
     for name in given:
         if name not in names:
             near = difflib.get_close_matches(name, names, n=3)
-            hint = f"; did you mean {' or '.join(near)}?" if near else ""
+            hint = f"; did you mean {' or '.join(map(repr, near))}?" if near else ""
             raise TypeError(f"{owner}: unknown argument {name!r}{hint} (it takes {', '.join(names) or 'none'})")
     values = SimpleNamespace()
-    computed = []
+    computed: list[tuple[str, Callable[[SimpleNamespace], Any]]] = []
     for argument in arguments:
         if argument.name not in given and callable(argument.default):
-            computed.append(argument)
+            computed.append((argument.name, argument.default))
         else:
             setattr(values, argument.name, argument.check(owner, given.get(argument.name, argument.default)))
-    for argument in computed:
-        assert callable(argument.default)
-        setattr(values, argument.name, argument.check(owner, argument.default(values)))
+    for name, compute in computed:
+        setattr(values, name, by_name[name].check(owner, compute(values)))
     return values

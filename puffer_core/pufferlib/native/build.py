@@ -47,7 +47,9 @@ def game_extensions(package_dir: str = "pufferlib_ocean", *, build_dir: str = "b
     from setuptools import Extension
 
     package = Path(package_dir)
-    found = sorted(folder.name for folder in package.iterdir() if (folder / f"{folder.name}.h").is_file()) if package.is_dir() else []
+    found = (
+        sorted(folder.name for folder in package.iterdir() if (folder / f"{folder.name}.h").is_file()) if package.is_dir() else []
+    )
     if not found:
         raise FileNotFoundError(f"no game in {package_dir!r}: expected {package_dir}/<game>/<game>.h below {os.getcwd()}")
     shared = [*package.glob("*.h"), *Path(get_include()).glob("*.h")]

@@ -226,7 +226,9 @@ class NativeEnv(PufferEnv):
             if given.dtype.kind not in "iub":
                 raise ActionError(f"{type(self).name()}: actions must be integers, got {given.dtype.name}")
             if given.dtype.itemsize > 4 or given.dtype == np.uint32:  # must not wrap around into the valid range
-                given = np.clip(given, *(given.dtype.type(x) for x in (0 if given.dtype.kind == "u" else -1, np.iinfo(np.int32).max)))
+                given = np.clip(
+                    given, *(given.dtype.type(x) for x in (0 if given.dtype.kind == "u" else -1, np.iinfo(np.int32).max))
+                )
         return np.ascontiguousarray(given, dtype)
 
     def require_valid_actions(self, actions: Array, first_row: int) -> None:

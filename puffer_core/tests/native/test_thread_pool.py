@@ -9,7 +9,6 @@ from dataclasses import fields
 
 import numpy as np
 import pytest
-
 from pufferlib.buffers import Buffers
 from pufferlib.errors import ClosedError, ConfigError, EnvError, ShapeError
 from pufferlib.vector import make_vec
@@ -181,7 +180,9 @@ def test_canaries_around_the_rows_survive(dummy):
     env.close()
 
 
-@pytest.mark.parametrize("name", ["observations", "actions", "rewards", "terminals", "truncations", "masks", "final_observations"])
+@pytest.mark.parametrize(
+    "name", ["observations", "actions", "rewards", "terminals", "truncations", "masks", "final_observations"]
+)
 def test_arrays_of_a_wrong_size_or_dtype_are_refused(dummy, name):
     env = dummy(num_envs=4)
     good = Buffers.allocate(env.single_observation_space, env.single_action_space, 4)
