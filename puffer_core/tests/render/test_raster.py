@@ -160,7 +160,9 @@ def supersampled(width: int, height: int, inside, factor: int = 16) -> np.ndarra
     return hits.reshape(height, factor, width, factor).mean(axis=(1, 3))
 
 
-@pytest.mark.parametrize(("x", "y", "radius"), [(16, 16, 10), (15.5, 16.25, 7.3), (3, 30, 12), (40, -4, 15), (16, 16, 1.5), (16.5, 16.5, 100)])
+@pytest.mark.parametrize(
+    ("x", "y", "radius"), [(16, 16, 10), (15.5, 16.25, 7.3), (3, 30, 12), (40, -4, 15), (16, 16, 1.5), (16.5, 16.5, 100)]
+)
 def test_circle_covers_its_area(x, y, radius):
     frame = Frame(40, 32)
     frame.circle(x, y, radius, WHITE)
@@ -197,7 +199,9 @@ def test_straight_line_on_whole_pixels_is_a_rectangle():
     np.testing.assert_array_equal(line.rgb(), rect.rgb())
 
 
-@pytest.mark.parametrize("points", [(5, 5, 30, 8, 12, 28), (30, 8, 5, 5, 12, 28), (-10, -10, 50, 10, 10, 60), (20, 2, 20, 30, 23, 16)])
+@pytest.mark.parametrize(
+    "points", [(5, 5, 30, 8, 12, 28), (30, 8, 5, 5, 12, 28), (-10, -10, 50, 10, 10, 60), (20, 2, 20, 30, 23, 16)]
+)
 def test_triangle_covers_its_area(points):
     frame = Frame(40, 32)
     frame.tri(*points, WHITE)
@@ -284,13 +288,15 @@ def test_a_full_list_drops_commands_and_says_so():
     frame.clear(RED)
     frame.data["count"] = MAX_COMMANDS
     frame.clear(GREEN)
-    assert frame.data["overflow"] == 1 and frame.data["count"] == MAX_COMMANDS
+    assert frame.data["overflow"] == 1
+    assert frame.data["count"] == MAX_COMMANDS
     assert (frame.rgb() == (255, 0, 0)).all()
     frame.begin()
     frame.text(0, 0, 10, WHITE, "x" * MAX_BYTES)
     assert frame.data["overflow"] == 0
     frame.text(0, 0, 10, WHITE, "x")
-    assert frame.data["overflow"] == 1 and frame.data["count"] == 1
+    assert frame.data["overflow"] == 1
+    assert frame.data["count"] == 1
 
 
 @pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf])
@@ -338,6 +344,7 @@ def test_no_command_writes_outside_and_two_draws_are_equal(commands, width, heig
     for fill in (0x00, 0xA5):
         memory = np.full(2 * GUARD_BYTES + width * height * 3, fill, np.uint8)
         frame.rgb(memory[GUARD_BYTES:-GUARD_BYTES].reshape(height, width, 3))
-        assert (memory[:GUARD_BYTES] == fill).all() and (memory[-GUARD_BYTES:] == fill).all()
+        assert (memory[:GUARD_BYTES] == fill).all()
+        assert (memory[-GUARD_BYTES:] == fill).all()
         pictures.append(memory[GUARD_BYTES:-GUARD_BYTES].copy())
     np.testing.assert_array_equal(*pictures)

@@ -11,7 +11,9 @@ import pytest
 
 from pufferlib.native import get_include
 
-FLAGS = ["-std=c11", "-O1", "-g", "-ffp-contract=off", "-Wall", "-Wextra", "-Werror", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
+WARNINGS = ["-Wall", "-Wextra", "-Werror"]
+SANITIZERS = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
+FLAGS = ["-std=c11", "-O1", "-g", "-ffp-contract=off", *WARNINGS, *SANITIZERS]
 
 
 def test_random_lists_are_clean_under_sanitizers(tmp_path):

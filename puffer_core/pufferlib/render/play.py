@@ -1,0 +1,188 @@
+"""Watch a policy play one world in a window, or play it yourself.
+
+A game key takes the agent over from the policy, Enter gives it back. Tab goes to the next agent. The other keys are the same in
+every game and stand in the help line below the picture; where a game uses one of them itself, the game wins.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any, Protocol
+
+import numpy as np
+
+from pufferlib.buffers import Array
+from pufferlib.env import PufferEnv
+from pufferlib.errors import RenderError
+from pufferlib.native.env import NativeEnv
+from pufferlib.render.keys import KeyMap
+from pufferlib.render.window import Input, Window
+
+SLOWEST, FASTEST = 0.5, 960.0
+"""Steps per second that + and - stay within."""
+PICTURE_S = 1 / 60
+ALIASES = {"plus": "+", "keypad_plus": "+", "minus": "-", "keypad_minus": "-", "escape": "Esc", "tab": "Tab", "enter": "Enter"}
+ARROWS, WASD = {"left", "right", "up", "down"}, {"w", "a", "s", "d"}
+
+
+class Actor(Protocol):
+    """Chooses actions for the rows of one env; see `pufferlib.eval`."""
+
+    def act(self, observations: Array, action_masks: Array | None = None) -> Array:
+        """An action per row, as the env takes it."""
+
+    def forget(self, ended: Array) -> None:
+        """Clear what is remembered of rows whose episode ended. ended: bool[rows]"""
+
+
+class WindowPlayer:
+    """One world in a window.
+
+    env: a PufferEnv of one env with `draw_commands()`, or with a `render()` that gives frames
+    actor: who plays while the user does not; None: the agents idle
+    steps_per_second: at first; + and - double and halve it
+    on_step: called after each step with (rewards, terminals, truncations), and `on_reset` when the user resets
+    window: an open window to use; None: one is opened
+    Raises RenderError if the env draws nothing or no window can be opened.
+    """
+
+    def __init__(
+        self,
+        env: PufferEnv,
+        actor: Actor | None = None,
+        *,
+        title: str = "pufferlib",
+        steps_per_second: float = 15.0,
+        seed: Any = None,
+        on_step: Callable[[Array, Array, Array], None] | None = None,
+        on_reset: Callable[[], None] | None = None,
+        window: Window | None = None,
+    ) -> None:
+        self.env, self.actor = env, actor
+        self.rate = min(max(steps_per_second, SLOWEST), FASTEST)
+        self.on_step, self.on_reset = on_step, on_reset
+        keys = getattr(env, "keys", {})
+        self.keys = KeyMap(keys, getattr(env, "idle_action", 0), env.single_action_space) if keys else None
+        self.agent, self.paused = 0, False
+        self.is_manual = self.keys is not None and actor is None
+        self._latched: list[str] = []
+        self.observations: Array = env.reset(seed)[0]
+        picture = self._picture()
+        height, width = picture.shape[:2] if isinstance(picture, np.ndarray) else (picture.height, picture.width)
+        self.window = window or Window(width, height, title)
+
+    def run(self, is_done: Callable[[], bool] = lambda: False) -> None:
+        """Play until the user closes the window or `is_done` says so."""
+        due = time.monotonic()
+        picture, shown_step = self._picture(), True
+        while not is_done():
+            self.window.show(picture, self.help_line())
+            if self.handle(self.window.poll()):
+                return
+            now = time.monotonic()
+            if self.paused:
+                due = now
+            due = max(due, now - 4 * PICTURE_S)  # a slow machine plays slower instead of ever faster
+            while due <= now and not self.paused and not is_done():
+                self.step()
+                due += 1 / self.rate
+                shown_step = False
+            if not shown_step or not isinstance(picture, np.ndarray):
+                picture, shown_step = self._picture(), True
+
+    def handle(self, given: Input) -> bool:
+        """Obey the keys. True: the user wants to leave."""
+        game = self.keys.names if self.keys else ()
+        if given.closed:
+            return True
+        if any(name in game for name in given.pressed):
+            self.is_manual = True
+        self._latched = [name for name in self._latched if name not in given.down] + [
+            name for name in (*given.pressed, *given.down) if name in game and name not in self._latched
+        ]
+        self._down = given.down
+        for name in (ALIASES.get(name, name) for name in given.pressed if name not in game):
+            if name == "r":
+                self.reset()
+            elif name == "Tab":
+                self.agent = (self.agent + 1) % self.env.num_agents
+            elif name == "Enter" and self.keys and self.actor:
+                self.is_manual = not self.is_manual
+            elif name == "p":
+                self.paused = not self.paused
+            elif name in "+-":
+                self.rate = min(max(self.rate * (2 if name == "+" else 0.5), SLOWEST), FASTEST)
+        return False
+
+    def reset(self) -> None:
+        """Begin a new episode everywhere."""
+        self.observations = self.env.reset()[0]
+        everywhere = np.ones(self.env.num_agents, bool)
+        if self.actor:
+            self.actor.forget(everywhere)
+        if self.on_reset:
+            self.on_reset()
+
+    def step(self) -> None:
+        """One step: the policy acts for every agent but the one that the user plays."""
+        if self.actor:
+            actions = np.array(self.actor.act(self.observations, self.env.action_masks))
+        else:
+            idle = self.keys.idle if self.keys else np.zeros_like(self.env.actions[0])
+            actions = np.repeat(idle[None], self.env.num_agents, axis=0)
+        if self.keys and self.is_manual:
+            actions[self.agent] = self.keys.action(self._latched)
+        # A key that was tapped between two steps counts for one step; one that is held goes on counting.
+        self._latched = [name for name in self._latched if name in self._down]
+        self.observations, rewards, terminals, truncations, _ = self.env.step(actions)
+        ended = terminals | truncations
+        if self.actor and ended.any():
+            self.actor.forget(ended)
+        if self.on_step:
+            self.on_step(rewards, terminals, truncations)
+
+    _down: list[str] = []
+
+    def help_line(self) -> str:
+        """Who plays, and the keys."""
+        game = self.keys.names if self.keys else ()
+        who = "you play" if self.is_manual else "the policy plays" if self.actor else "nobody plays"
+        if self.env.num_agents > 1 and self.is_manual:
+            who += f" agent {self.agent + 1} of {self.env.num_agents}"
+        parts = [who]
+        if self.keys:
+            parts.append(f"{describe_keys(game)}: play")
+        if self.keys and self.actor and "enter" not in game:
+            parts.append(f"Enter: {'policy' if self.is_manual else 'you'}")
+        if self.env.num_agents > 1 and self.keys and "tab" not in game:
+            parts.append("Tab: next agent")
+        parts.append(f"+/-: {self.rate:g} steps/s")
+        parts += [text for key, text in (("p", "P: go on" if self.paused else "P: pause"), ("r", "R: reset")) if key not in game]
+        return "  ".join([*parts, "Esc: quit"])
+
+    def _picture(self) -> Any:
+        if isinstance(self.env, NativeEnv):
+            return self.env.draw_commands(0)
+        frame = self.env.render()
+        if frame is None:
+            raise RenderError(f"{type(self.env).__name__}.render() gives no frame; make the env with render_mode='rgb_array'")
+        return np.asarray(frame, np.uint8)
+
+
+def describe_keys(names: tuple[str, ...]) -> str:
+    """The keys in few words: `arrows, WASD, space`."""
+    groups = [("arrows", ARROWS), ("left/right", {"left", "right"}), ("up/down", {"up", "down"})]
+    letters = [("WASD", WASD), ("A/D", {"a", "d"}), ("W/S", {"w", "s"})]
+    rest, words = list(names), []
+    for choices in (groups, letters):
+        for word, group in choices:
+            if group <= set(rest):
+                words.append(word)
+                rest = [name for name in rest if name not in group]
+                break
+    digits = [name for name in rest if name.isdigit()]
+    if len(digits) > 2:
+        words.append(f"{digits[0]}-{digits[-1]}")
+        rest = [name for name in rest if name not in digits]
+    return ", ".join([*words, *(name.upper() if len(name) == 1 else name for name in rest)])
