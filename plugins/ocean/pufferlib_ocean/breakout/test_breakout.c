@@ -26,7 +26,7 @@ static BreakoutArgs defaults(void) {
 }
 
 static void begin(BreakoutArgs args) {
-    PufferIO io = {.obs = obs, .final_obs = final_obs, .act = &action, .rew = &reward, .term = &term, .trunc = &trunc_, .mask = &mask};
+    PufferIO io = {obs, final_obs, &action, &reward, &term, &trunc_, &mask, NULL};
     CHECK(breakout_init(&g, &args, bricks, io) == 0);
     breakout_reset(&g, 1);
 }
@@ -50,13 +50,9 @@ static void keep_only(int brick, int another) {
     g.alive = brick == another ? 1 : 2;
 }
 
-static void test_a_full_wall_is_worth_432_points(void) {
+static void test_rows_are_worth_1_1_4_4_7_7_7_from_the_bottom_so_a_wall_is_worth_432(void) {
     begin(defaults());
-    CHECK(g.wall_points == 432);
-    CHECK(g.bricks == 108 && g.alive == 108);
-}
-
-static void test_rows_are_worth_1_1_4_4_7_7_7_from_the_bottom(void) {
+    CHECK(g.wall_points == 432 && g.bricks == 108 && g.alive == 108);
     BreakoutArgs args = defaults();
     args.rows = 10;
     begin(args);
@@ -284,8 +280,7 @@ static void test_max_steps_truncates(void) {
     BreakoutArgs args = defaults();
     args.max_steps = 3;
     begin(args);
-    step(STAY);
-    step(STAY);
+    for (int i = 0; i < 2; i++) step(STAY);
     CHECK(!trunc_);
     step(STAY);
     CHECK(trunc_ && !term && CLOSE(final_obs[9], 12 / 15.0) && obs[9] == 1 && g.t == 0);
@@ -293,8 +288,7 @@ static void test_max_steps_truncates(void) {
 
 static void test_a_step_that_ends_in_both_ways_is_terminal(void) {
     BreakoutArgs args = defaults();
-    args.max_steps = 1;
-    args.lives = 1;
+    args.max_steps = args.lives = 1;
     begin(args);
     place_ball(20, 239, 0, 3);
     step(STAY);
@@ -364,16 +358,13 @@ static void test_the_ball_is_never_inside_a_live_brick_in_a_million_ticks(void) 
     }
 }
 
-typedef struct Test {
-    const char *name;
-    void (*run)(void);
-} Test;
-
 #define TEST(name) {#name, name}
 
-static const Test tests[] = {
-    TEST(test_a_full_wall_is_worth_432_points),
-    TEST(test_rows_are_worth_1_1_4_4_7_7_7_from_the_bottom),
+static const struct {
+    const char *name;
+    void (*run)(void);
+} tests[] = {
+    TEST(test_rows_are_worth_1_1_4_4_7_7_7_from_the_bottom_so_a_wall_is_worth_432),
     TEST(test_serves_spread_over_x_60_to_300_and_45_degrees_each_way),
     TEST(test_the_ball_waits_15_ticks_then_falls_at_speed_3),
     TEST(test_the_paddle_moves_4_px_a_tick_and_stops_at_the_sides),
@@ -401,11 +392,10 @@ static const Test tests[] = {
 
 int main(int argc, char **argv) {
     for (size_t i = 0; i < sizeof tests / sizeof *tests; i++) {
-        if (argc > 1 && strcmp(argv[1], tests[i].name) != 0) continue;
+        if (argc != 2 || strcmp(argv[1], tests[i].name) != 0) continue;
         tests[i].run();
-        if (argc > 1) return 0;
+        return 0;
     }
-    if (argc == 1) return 0;
-    fprintf(stderr, "no test named %s\n", argv[1]);
+    fprintf(stderr, "usage: test_breakout NAME\n");
     return 2;
 }

@@ -269,14 +269,12 @@ static void test_a_serve_never_scores_at_once_and_the_ball_stays_in_the_court_in
     CHECK(points > 1000 && hits > 1000);
 }
 
-typedef struct Test {
-    const char *name;
-    void (*run)(void);
-} Test;
-
 #define TEST(name) {#name, name}
 
-static const Test tests[] = {
+static const struct {
+    const char *name;
+    void (*run)(void);
+} tests[] = {
     TEST(test_serves_have_speed_5_and_go_to_either_side_first),
     TEST(test_paddles_move_4_px_a_tick_and_stay_in_the_court),
     TEST(test_the_bot_follows_a_ball_that_comes_in_its_half_only),
@@ -295,11 +293,10 @@ static const Test tests[] = {
 
 int main(int argc, char **argv) {
     for (size_t i = 0; i < sizeof tests / sizeof *tests; i++) {
-        if (argc > 1 && strcmp(argv[1], tests[i].name) != 0) continue;
+        if (argc != 2 || strcmp(argv[1], tests[i].name) != 0) continue;
         tests[i].run();
-        if (argc > 1) return 0;
+        return 0;
     }
-    if (argc == 1) return 0;
-    fprintf(stderr, "no test named %s\n", argv[1]);
+    fprintf(stderr, "usage: test_pong NAME\n");
     return 2;
 }
