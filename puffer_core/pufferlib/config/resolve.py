@@ -27,7 +27,7 @@ from pufferlib.config.train_config import TrainConfig
 def base_settings() -> dict[str, Setting]:
     """The settings of every run, whatever the env."""
     return {
-        **settings_of(RunConfig, skip=("policy", "env", "vec", "train")),
+        **settings_of(RunConfig, skip=("env_name", "policy", "env", "vec", "train")),
         **settings_of(VecConfig, "vec"),
         **settings_of(TrainConfig, "train"),
         **settings_of(PolicyConfig, "policy", skip=("kwargs",)),
@@ -78,4 +78,4 @@ def given_in_tables(tables: Mapping[str, Any]) -> list[Given]:
         Given(f"{name}.{key}", part, f"[{name}] {key}", False)
         for name, value in tables.items() if isinstance(value, Mapping)
         for key, part in value.items()
-    ] + [Given(name, value, name, False) for name, value in tables.items() if not isinstance(value, Mapping)]
+    ] + [Given(key, tables[key], key, False) for key in ("tag", "logger") if key in tables]

@@ -164,7 +164,7 @@ def given_in_file(path: str | Path, tables: Iterable[str] = TABLES) -> list[Give
     """What a TOML file sets. Raises ConfigError for an unknown table."""
     known, found = list(tables), []
     for name, value in read_toml(path).items():
-        if name == RECORD_TABLE:
+        if name in (RECORD_TABLE, "env_name"):  # the command looks at env_name
             continue
         if not isinstance(value, dict):
             found.append(Given(name, value, f"{path} {name}", False))
@@ -182,9 +182,9 @@ def merge(schema: Schema, layers: Iterable[Iterable[Given]]) -> tuple[dict[str, 
     for layer in layers:
         fresh: dict[str, Any] = {}
         for given in layer:
-            value = schema.convert(given)
-            many = isinstance(value, list) and given.is_text and schema.settings[given.key].kind.name == "texts"
-            fresh[given.key] = [*fresh.get(given.key, []), *value] if many else value
+            value, setting = schema.convert(given), schema.find(given.key)
+            adds_up = given.is_text and setting is not None and setting.kind.name == "texts"
+            fresh[given.key] = [*fresh.get(given.key, []), *value] if adds_up else value
             labels[given.key] = given.label
         values.update(fresh)
     return values, labels
@@ -195,7 +195,7 @@ def build(env_name: str, values: Mapping[str, Any], labels: Mapping[str, str]) -
     def of(table: str) -> dict[str, Any]:
         return {key.split(".", 1)[1]: value for key, value in values.items() if key.startswith(table + ".")}
 
-    top = {key: value for key, value in values.items() if "." not in key and key != "env_name"}
+    top = {key: value for key, value in values.items() if "." not in key}
     policy = of("policy")
     name = policy.pop("name", PolicyConfig.name)
     if name in BUILT_IN_POLICIES:

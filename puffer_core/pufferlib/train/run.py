@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pufferlib.config.run_config import RunConfig
-from pufferlib.errors import CheckpointError, NonFiniteError
+from pufferlib.errors import CheckpointError, ConfigError, NonFiniteError
 from pufferlib.train.curves import draw_curves
 from pufferlib.train.dashboard import Dashboard, make_dashboard, number
 from pufferlib.train.interrupt import Interrupt, StepBrokenOff
@@ -60,10 +60,16 @@ def build_trainer(config: RunConfig) -> PuffeRL:
     from pufferlib.train.puffe_rl import PuffeRL
 
     vec = config.vec
-    env = pufferlib.make(
-        config.env_name, num_envs=vec.num_envs, num_workers=vec.num_workers, batch_size=vec.batch_size,
-        envs_per_worker=vec.envs_per_worker, backend=vec.backend, seed=config.train.seed, in_order=vec.in_order, **config.env,
-    )  # fmt: skip
+    try:
+        env = pufferlib.make(
+            config.env_name, num_envs=vec.num_envs, num_workers=vec.num_workers, batch_size=vec.batch_size,
+            envs_per_worker=vec.envs_per_worker, backend=vec.backend, seed=config.train.seed, in_order=vec.in_order, **config.env,
+        )  # fmt: skip
+    except TypeError as error:
+        if "unexpected keyword argument" not in str(error):
+            raise
+        raise ConfigError(f"[env] {', '.join(config.env)}: {config.env_name} refuses: {error}") from error
+    env.name = config.env_name  # type: ignore[attr-defined]  # for checkpoints, so that none is loaded into another env
     try:
         spaces = env.single_observation_space, env.single_action_space
         policy = build_policy(config.policy.name, *spaces, seed=config.train.seed, **config.policy.kwargs)
@@ -80,24 +86,18 @@ def own_defaults(policy: type) -> dict[str, Any]:
     return {p.name: p.default for p in parameters if isinstance(p.default, (bool, int, float, str))}
 
 
-def load_newest(trainer: PuffeRL, run: RunDirectory) -> Path | None:
-    """Load the newest checkpoint that can be read; a damaged one is skipped with a warning. None: there is none yet.
+def load_newest(trainer: PuffeRL, run: RunDirectory) -> None:
+    """Load the newest checkpoint that can be read; a damaged one is skipped with a warning. Without any, nothing changes.
 
     Raises CheckpointError if a readable one belongs to another policy or env, or if all are damaged.
     """
-    from pufferlib.train.checkpoint import DamagedCheckpointError
+    from pufferlib.train.checkpoint import latest_checkpoint
 
-    found = run.checkpoints()
-    for path in found:
-        try:
-            trainer.load_checkpoint(path)
-        except DamagedCheckpointError as error:
-            log.warning("%s; going on from the one before it", error)
-            continue
-        return path
-    if found:
-        raise CheckpointError(f"{run.path}: none of its {len(found)} checkpoints can be read")
-    return None
+    newest = latest_checkpoint(run.checkpoint_folder)
+    if newest is not None:
+        trainer.load_checkpoint(newest)
+    elif damaged := run.checkpoints():
+        raise CheckpointError(f"{run.path}: none of its {len(damaged)} checkpoints can be read")
 
 
 class Session:
@@ -159,10 +159,12 @@ class Session:
 
     def save(self) -> None:
         """A checkpoint of this step, unless it exists, and no more of them than the settings keep."""
+        from pufferlib.train.checkpoint import prune_checkpoints
+
         path = self.run_dir.checkpoint_path(self.trainer.global_step)
         if not path.exists():
             self.trainer.save_checkpoint(path)
-            self.run_dir.prune(self.config.train.keep_checkpoints)
+            prune_checkpoints(self.run_dir.checkpoint_folder, self.config.train.keep_checkpoints)
             self.dashboard.saved(relative(path))
 
     def newest(self) -> str:
@@ -172,10 +174,9 @@ class Session:
 
     def finish(self) -> None:
         """Draw the curve; print where the run is, how it ended and how to watch it."""
-        rows = self.run_dir.rows()
-        drawn = self.draw(rows)
         seconds = max(time.monotonic() - self.began, 1e-9)
         speed = (self.trainer.global_step - self.first_step) / seconds
+        drawn = self.draw(self.run_dir.rows())
         print(f"run       {relative(self.run_dir.path)}")
         print(f"steps     {self.trainer.global_step:,} in {seconds:,.1f} s, {speed:,.0f} steps/s")
         shown = [f"{name} {number(self.episodes[name])}" for name in SHOWN_AT_THE_END if name in self.episodes]

@@ -1,4 +1,4 @@
-"""A run's directory: config.toml, metrics.jsonl, checkpoints/<global_step>.pt and curve.png.
+"""A run's directory: config.toml, metrics.jsonl, checkpoints/checkpoint_<global_step>.pt and curve.png.
 
 It is written so that a crash at any moment loses little: metrics line by line, config.toml by rename, checkpoints by the
 trainer, atomically. Nothing that exists is ever overwritten by a new run.
@@ -72,17 +72,15 @@ class RunDirectory:
 
     def checkpoints(self) -> list[Path]:
         """The checkpoints, newest first."""
-        found = [path for path in self.checkpoint_folder.glob("*.pt") if path.stem.isdigit()]
-        return sorted(found, key=lambda path: int(path.stem), reverse=True)
+        from pufferlib.train.checkpoint import list_checkpoints
+
+        return list_checkpoints(self.checkpoint_folder)[::-1]
 
     def checkpoint_path(self, global_step: int) -> Path:
         """Where the checkpoint of that step belongs."""
-        return self.checkpoint_folder / f"{global_step}.pt"
+        from pufferlib.train.checkpoint import checkpoint_name
 
-    def prune(self, keep: int) -> None:
-        """Delete all checkpoints but the newest `keep`; 0 keeps all."""
-        for path in self.checkpoints()[keep:] if keep else []:
-            path.unlink(missing_ok=True)
+        return self.checkpoint_folder / checkpoint_name(global_step)
 
     def rows(self) -> list[dict[str, Any]]:
         """The rows of metrics.jsonl; a line that a crash tore is left out."""
