@@ -39,10 +39,8 @@ static void step(int a) {
 /* A ball in play at (x, y), flying at (vx, vy). */
 static void place_ball(float x, float y, float vx, float vy) {
     g.serve_timer = 0;
-    g.x = x;
-    g.y = y;
-    g.vx = vx;
-    g.vy = vy;
+    g.x = x, g.y = y;
+    g.vx = vx, g.vy = vy;
 }
 
 static void keep_only(int brick, int another) {
