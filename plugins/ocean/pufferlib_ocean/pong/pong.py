@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from gymnasium.spaces import Box, Discrete, Space
+
 from pufferlib.native import Choice, Float, Int, NativeEnv
 
 

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from pufferlib.native import get_include
 
+from pufferlib.native import get_include
 from pufferlib_ocean.pong import Pong
 
 HERE = Path(__file__).parent
