@@ -20,7 +20,7 @@ class Bandit(NativeEnv):
         Int("arms", 4, 2, 64, help="number of arms"),
         Int("best", lambda a: min(2, a.arms - 1), 0, 63, help="the arm that pays best, below arms"),
     )
-    keys = {str(arm + 1): arm for arm in range(9)}
+    keys = {str(arm + 1): arm for arm in range(4)}
 
     @classmethod
     def check(cls, a: SimpleNamespace) -> None:

@@ -1,0 +1,39 @@
+"""What Ocean registers, and that registering imports no game."""
+
+import ast
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pufferlib_ocean
+from pufferlib_ocean.plugin import pufferlib_envs
+
+PACKAGE = Path(pufferlib_ocean.__file__).parent
+FOLDERS = sorted(stub.stem for stub in PACKAGE.glob("*/*.py") if stub.stem == stub.parent.name)
+
+
+def test_every_folder_with_a_stub_is_an_env():
+    specs = {spec.name: spec for spec in pufferlib_envs()}
+    assert sorted(specs) == [f"ocean-{folder}" for folder in FOLDERS] and "squared" in FOLDERS
+    for folder in FOLDERS:
+        spec = specs[f"ocean-{folder}"]
+        docstring = ast.get_docstring(ast.parse((PACKAGE / folder / f"{folder}.py").read_text()))
+        assert spec.summary == docstring.splitlines()[0] and len(spec.summary) < 120
+        assert spec.target == f"pufferlib_ocean.{folder}:{''.join(word.capitalize() for word in folder.split('_'))}"
+
+
+def test_every_game_has_a_preset_and_a_short_stub():
+    for folder in FOLDERS:
+        preset = tomllib.loads((PACKAGE / folder / "preset.toml").read_text())
+        assert set(preset) <= {"vec", "train", "policy", "env"}, folder
+        assert len((PACKAGE / folder / f"{folder}.py").read_text().splitlines()) < 100, folder
+        assert (PACKAGE / folder / f"test_{folder}.py").is_file(), folder
+
+
+def test_listing_imports_no_game():
+    code = (
+        "import sys, pufferlib_ocean.plugin as p; p.pufferlib_envs();"
+        "print(*[m for m in sys.modules if m.startswith('pufferlib_ocean.') and m != 'pufferlib_ocean.plugin' or m in ('numpy', 'gymnasium', 'torch')])"
+    )
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == ""
