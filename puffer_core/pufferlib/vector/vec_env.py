@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple, NoReturn
 
 import gymnasium
@@ -57,6 +57,8 @@ class EnvFacts:
     action_mask_size: int = 0
     native: bool = False
     render_mode: str | None = None
+    metadata: dict[str, Any] = field(default_factory=dict)
+    """The env's own, such as `render_fps`."""
 
 
 class VecEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
@@ -78,7 +80,7 @@ class VecEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         self.single_action_space = facts.action_space
         self.observation_space = batch_space(facts.observation_space, self.num_agents)
         self.action_space = batch_space(facts.action_space, self.num_agents)
-        self.metadata = {"autoreset_mode": AutoresetMode.SAME_STEP}
+        self.metadata = {**facts.metadata, "autoreset_mode": AutoresetMode.SAME_STEP}
         self.render_mode = facts.render_mode
         self.is_closed = False
         self.in_order = in_order
