@@ -24,14 +24,8 @@ class VideoWriter:
     """
 
     def __init__(self, path: str | Path, fps: float = 30.0) -> None:
-        self.path = Path(path)
+        self.path = check_path(path)
         suffix = self.path.suffix.lower()
-        if suffix not in SUFFIXES:
-            raise ConfigError(f"video {str(path)!r}: its name must end in {', '.join(SUFFIXES)}")
-        if self.path.is_dir():
-            raise ConfigError(f"video {str(path)!r}: is a folder")
-        if not self.path.parent.is_dir():
-            raise ConfigError(f"video {str(path)!r}: there is no folder {self.path.parent}")
         if not 0 < fps <= 1000:
             raise ConfigError(f"fps must be above 0 and at most 1000, got {fps:g}")
         try:
@@ -44,7 +38,7 @@ class VideoWriter:
             if suffix == ".gif":
                 self._writer: Any = imageio.get_writer(self.path, mode="I", duration=max(20, round(100 / fps) * 10), loop=0)
             else:
-                settings = {"codec": CODECS[suffix], "quality": 8, "macro_block_size": 1, "ffmpeg_log_level": "error"}
+                settings: dict[str, Any] = {"codec": CODECS[suffix], "quality": 8, "macro_block_size": 1, "ffmpeg_log_level": "error"}
                 self._writer = imageio.get_writer(self.path, format="FFMPEG", fps=fps, **settings)
         except (ImportError, OSError, ValueError) as error:
             raise RenderError(f"video {str(path)!r}: {error}; {NO_IMAGEIO}") from error
@@ -70,3 +64,15 @@ class VideoWriter:
         if self._writer is not None:
             self._writer.close()
             self._writer = None
+
+
+def check_path(path: str | Path) -> Path:
+    """The path of a video that can be written. Raises ConfigError for an unknown suffix or a missing folder."""
+    target = Path(path)
+    if target.suffix.lower() not in SUFFIXES:
+        raise ConfigError(f"video {str(path)!r}: its name must end in {', '.join(SUFFIXES)}")
+    if target.is_dir():
+        raise ConfigError(f"video {str(path)!r}: is a folder")
+    if not target.parent.is_dir():
+        raise ConfigError(f"video {str(path)!r}: there is no folder {target.parent}")
+    return target

@@ -55,6 +55,16 @@ class RunDirectory:
             raise ConfigError(f"{path}: not a run directory, it holds no config.toml")
         return run
 
+    @classmethod
+    def containing(cls, path: str | Path) -> RunDirectory:
+        """The run at that path, or the one whose checkpoint it is. Raises ConfigError if there is none."""
+        if Path(path).is_file():
+            for folder in Path(path).resolve().parents[:2]:
+                if (folder / "config.toml").is_file():
+                    return cls(folder)
+            raise ConfigError(f"{path}: lies in no run directory, there is no config.toml beside it or one folder up")
+        return cls.open(path)
+
     def tables(self) -> dict[str, Any]:
         """The settings in config.toml, without the record of the run itself."""
         return {name: value for name, value in read_toml(self.config_file).items() if name != RECORD_TABLE}

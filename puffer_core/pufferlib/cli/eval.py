@@ -1,0 +1,281 @@
+"""`puffer eval RUN_OR_ENV`: measure returns, record a video, or watch and play in a window."""
+
+from __future__ import annotations
+
+import functools
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pufferlib.cli.flags import Arguments, scan
+from pufferlib.config.run_config import Given, Schema, Setting
+from pufferlib.config.values import Kind
+from pufferlib.errors import CheckpointError, ConfigError, EnvNotFoundError
+
+if TYPE_CHECKING:
+    from pufferlib.config.run_config import RunConfig
+    from pufferlib.eval import Episode
+
+HELP = """\
+usage: puffer eval RUN_OR_ENV [flags]
+
+Play episodes and print their returns. RUN_OR_ENV is a run directory, a checkpoint file in one, or the name of an environment.
+
+  --episodes N          how many episodes (10)
+  --render MODE         none; rgb_array: frames for --video; human: a window, playable with the game's keys (none)
+  --video FILE          record the first world: .mp4, .webm, .mkv or .gif
+  --fps N               steps per second of a video or window (as the game suggests)
+  --policy WHAT         random, or a run directory or checkpoint (the run's own; for an environment: random)
+  --num-envs N          worlds that play side by side (1)
+  --seed S              makes the evaluation repeatable (random)
+  --deterministic       take the likeliest action instead of sampling
+  --device DEVICE       of the policy: cpu, cuda, mps (cpu)
+  --env.NAME VALUE      a setting of the environment, over the run's own
+
+  puffer eval runs/ocean-breakout/... --episodes 100
+  puffer eval runs/ocean-breakout/... --episodes 1 --video out.mp4
+  puffer eval ocean-pong --render human
+"""
+SETTINGS = {
+    "episodes": Setting(Kind("int", low=1, high=10**9), 10),
+    "render": Setting(Kind("text", choices=("none", "rgb_array", "human")), "none"),
+    "video": Setting(Kind("text"), ""),
+    "fps": Setting(Kind("float", low=0.5, high=960)),
+    "policy": Setting(Kind("text"), ""),
+    "num_envs": Setting(Kind("int", low=1, high=1 << 20), 1),
+    "seed": Setting(Kind("int", low=0, high=2**63 - 1)),
+    "deterministic": Setting(Kind("bool"), False),
+    "device": Setting(Kind("text"), "cpu"),
+}
+SCHEMA = Schema(SETTINGS, frozenset({"env"}))
+RANDOM = "random"
+FPS = 30.0
+"""Where neither the env nor the user says how fast it goes."""
+TICKS_PER_SECOND = 60
+"""Of games with a frameskip."""
+
+
+@dataclass
+class Request:
+    """What is asked for."""
+
+    env_name: str
+    env_kwargs: dict[str, Any]
+    policy: str
+    """`random`, or a run directory or checkpoint."""
+    options: dict[str, Any]
+
+    @property
+    def is_human(self) -> bool:
+        """In a window."""
+        return bool(self.options["render"] == "human")
+
+
+def run(argv: list[str]) -> int:
+    """The command. Returns the exit code."""
+    arguments = scan(argv, switches=("deterministic",))
+    if arguments.wants_help:
+        print(HELP, end="")
+        return 0
+    request = read_request(arguments)
+    return play(request) if request.is_human else measure(request)
+
+
+# ---------------------------------------------------------------- what is asked for
+
+
+def read_request(arguments: Arguments) -> Request:
+    """Check everything that can be checked before an env is made. Raises ConfigError, EnvNotFoundError or CheckpointError."""
+    arguments.at_most(1, "puffer eval")
+    if not arguments.positional:
+        raise ConfigError("what? `puffer eval RUN_OR_ENV`: a run directory, or an environment such as ocean-breakout; see --help")
+    options = {key: setting.default for key, setting in SETTINGS.items()}
+    options.update({given.key: SCHEMA.convert(given) for given in arguments.flags if not given.key.startswith("env.")})
+    check_options(options)
+    own = [given for given in arguments.flags if given.key.startswith("env.")]
+    config, is_run = find_config(arguments.positional[0], own)
+    policy = options["policy"] or (arguments.positional[0] if is_run else RANDOM)
+    if policy != RANDOM and not Path(policy).exists():
+        raise CheckpointError(f"--policy {policy}: there is no such run directory or checkpoint; `random` plays at random")
+    return Request(config.env_name, config.env, policy, options)
+
+
+def check_options(options: dict[str, Any]) -> None:
+    """Raise ConfigError where options contradict each other."""
+    if options["render"] == "human" and options["video"]:
+        raise ConfigError("--video records with --render rgb_array, not with --render human")
+    if options["render"] == "human" and options["num_envs"] != 1:
+        raise ConfigError(f"--render human shows one world, got --num-envs {options['num_envs']}")
+    if options["video"]:
+        from pufferlib.render.video import check_path
+
+        check_path(options["video"])
+
+
+def find_config(target: str, own: list[Given]) -> tuple[RunConfig, bool]:
+    """The settings of a run, or of an env by its name, under the given ones, and whether it is a run."""
+    from pufferlib.config.resolve import resolve
+    from pufferlib.train.run_dir import RunDirectory
+
+    if Path(target).exists():
+        found = RunDirectory.containing(target)
+        tables = found.tables()
+        name = tables.get("env_name")
+        if not isinstance(name, str):
+            raise ConfigError(f"{found.config_file}: no env_name")
+        return resolve(name, own, base=tables), True
+    try:
+        return resolve(target, own), False
+    except EnvNotFoundError as error:
+        if "/" in target or "\\" in target:
+            raise ConfigError(f"{target}: no such run directory or checkpoint") from None
+        raise error
+
+
+def steps_per_second(request: Request, env: Any) -> float:
+    """As the user says, else the env's metadata, else by its frameskip."""
+    frameskip = request.env_kwargs.get("frameskip")
+    usual = TICKS_PER_SECOND / frameskip if isinstance(frameskip, int) and frameskip > 0 else FPS
+    return float(request.options["fps"] or getattr(env, "metadata", {}).get("render_fps") or usual)
+
+
+def build_policy(request: Request, observation_space: Any, action_space: Any) -> Any:
+    """The policy, or None for random play."""
+    if request.policy == RANDOM:
+        return None
+    from pufferlib.eval import load_policy
+
+    return load_policy(request.policy, observation_space, action_space, device=request.options["device"])
+
+
+# ---------------------------------------------------------------- measuring
+
+
+def measure(request: Request) -> int:
+    """Play the episodes, record them if asked, print the table."""
+    import pufferlib
+    from pufferlib.eval import evaluate
+    from pufferlib.render.video import VideoWriter
+
+    options = request.options
+    wants_frames = bool(options["video"] or options["render"] == "rgb_array")
+    env = pufferlib.make(
+        request.env_name, num_envs=options["num_envs"], backend="serial" if wants_frames else "auto",
+        render_mode="rgb_array" if wants_frames else None, seed=options["seed"], **request.env_kwargs,
+    )  # fmt: skip
+    try:
+        policy = build_policy(request, env.single_observation_space, env.single_action_space)
+        play_all = functools.partial(
+            evaluate, env, policy, options["episodes"], deterministic=options["deterministic"], seed=options["seed"],
+            device=options["device"],
+        )  # fmt: skip
+        if not options["video"]:
+            episodes = play_all()
+        else:
+            with VideoWriter(options["video"], steps_per_second(request, env)) as video:
+                episodes = play_all(on_step=functools.partial(record, env, video, options["episodes"]))
+        print_table(episodes)
+        if options["video"]:
+            print(f"video   {options['video']}: {video.frames} frames")
+    finally:
+        env.close()
+    return 0
+
+
+def record(env: Any, video: Any, episodes: int, finished: list[Episode]) -> None:
+    """A frame of world 0, while its first row still has episodes to play."""
+    from pufferlib.errors import RenderError
+
+    share = -(-episodes // env.num_agents)
+    if sum(episode.row == 0 for episode in finished) >= share:
+        return
+    frame = env.render()
+    if frame is None:
+        raise RenderError("this environment gives no frames (its render() returned None)")
+    video.add(np.asarray(frame))
+
+
+def print_table(episodes: list[Episode]) -> None:
+    """One line per episode, then mean, standard deviation, least and most."""
+    columns: dict[str, list[float]] = {
+        "return": [e.episode_return for e in episodes],
+        "length": [float(e.length) for e in episodes],
+        "score": [e.score for e in episodes if e.score is not None],
+    }
+    columns = {name: values for name, values in columns.items() if len(values) == len(episodes)}
+    print("episode" + "".join(f"{name:>12}" for name in columns))
+    for i in range(len(episodes)):
+        print(f"{i + 1:>7}" + "".join(f"{show(values[i]):>12}" for values in columns.values()))
+    for word, function in (("mean", np.mean), ("std", np.std), ("min", np.min), ("max", np.max)):
+        print(f"{word:>7}" + "".join(f"{show(float(function(values))):>12}" for values in columns.values()))
+
+
+def show(value: float) -> str:
+    """Whole numbers whole, others to three decimals."""
+    return f"{value:.0f}" if value == round(value) and abs(value) < 1e12 else f"{value:.3f}"
+
+
+# ---------------------------------------------------------------- a window
+
+
+def play(request: Request) -> int:
+    """Watch and play until the window is closed or the episodes are over; print the table of what was finished."""
+    from pufferlib.eval import Actor, RandomActor
+    from pufferlib.make import env_maker
+    from pufferlib.plugins import registry
+    from pufferlib.render.play import WindowPlayer
+    from pufferlib.vector.seeding import env_seeds
+
+    options = request.options
+    spec = registry().find_env(request.env_name)
+    maker = env_maker(registry().resolve(spec.target, spec), {**spec.kwargs, **request.env_kwargs}, "rgb_array")
+    env = maker(num_envs=1)
+    try:
+        policy = build_policy(request, env.single_observation_space, env.single_action_space)
+        actor: Any = None
+        if policy is not None:
+            actor = Actor(
+                policy, env.single_action_space, env.num_agents, deterministic=options["deterministic"], seed=options["seed"],
+                device=options["device"],
+            )  # fmt: skip
+        elif options["policy"] == RANDOM or not getattr(env, "keys", None):
+            actor = RandomActor(env.single_action_space, env.num_agents, env.action_mask_size, options["seed"])
+        tally = Tally(env.num_agents)
+        player = WindowPlayer(
+            env, actor, title=f"{request.env_name} - pufferlib", steps_per_second=steps_per_second(request, env),
+            seed=None if options["seed"] is None else env_seeds(options["seed"], 1), on_step=tally.add, on_reset=tally.restart,
+        )  # fmt: skip
+        with player.window:
+            player.run(lambda: len(tally.episodes) >= options["episodes"])
+        if tally.episodes:
+            print_table(tally.episodes)
+        else:
+            print("no episode was finished", file=sys.stderr)
+    finally:
+        env.close()
+    return 0
+
+
+class Tally:
+    """Returns and lengths of the episodes that are played in a window."""
+
+    def __init__(self, rows: int) -> None:
+        self.episodes: list[Episode] = []
+        self._returns, self._lengths = np.zeros(rows), np.zeros(rows, np.int64)
+
+    def add(self, rewards: Any, terminals: Any, truncations: Any) -> None:
+        """One step."""
+        from pufferlib.eval import Episode
+
+        self._returns += rewards
+        self._lengths += 1
+        for row in (terminals | truncations).nonzero()[0]:
+            self.episodes.append(Episode(int(row), float(self._returns[row]), int(self._lengths[row]), None))
+            self._returns[row], self._lengths[row] = 0, 0
+
+    def restart(self) -> None:
+        """The user began a new episode; the one that was left does not count."""
+        self._returns[:], self._lengths[:] = 0, 0
