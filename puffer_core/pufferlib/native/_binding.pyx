@@ -69,7 +69,7 @@ cdef extern from "pool.h" nogil:
         pass
     Pool *pool_open(int, int, void (*)(void *, int) noexcept nogil, void *)
     void pool_close(Pool *)
-    void pool_post(Pool *, int, int)
+    void pool_post(Pool *, int)
     int pool_take(Pool *, int)
     int pool_wait(Pool *, int, int64_t)
     void pool_quiesce(Pool *)
@@ -385,20 +385,20 @@ cdef class NativeBatch:
         with nogil:
             pool_close(pool)
 
-    def post_step(self, int group, int64_t slot, int64_t act_slot, bint wait_follows=False):
-        """Start a step of a group; its results go to `slot`. `wait_follows` promises that the next call is `wait`."""
+    def post_step(self, int group, int64_t slot, int64_t act_slot):
+        """Start a step of a group; its results go to `slot`."""
         self._check_slot(act_slot)
         self._check_reset()
-        self._post(group, STEP, False, slot, act_slot, wait_follows)
+        self._post(group, STEP, False, slot, act_slot)
 
     def post_reset(self, int group, seeds=None, int64_t slot=0):
         """Start a reset of a group; seeds: uint64[num_worlds] (its own part is read), or None."""
         self._check_ready(slot)
         self._take_seeds(seeds, group)
-        self._post(group, RESET, seeds is not None, slot, slot, False)
+        self._post(group, RESET, seeds is not None, slot, slot)
         self.was_reset = True
 
-    cdef _post(self, int group, Kind kind, bint seeded, int64_t slot, int64_t act_slot, bint wait_follows):
+    cdef _post(self, int group, Kind kind, bint seeded, int64_t slot, int64_t act_slot):
         self._check_ready(slot)
         self._check_group(group)
         cdef Job *job = &self.engine.jobs[group]
@@ -407,7 +407,7 @@ cdef class NativeBatch:
         job.io = self.io_at(slot, act_slot)
         self.flights[group] = True
         with nogil:
-            pool_post(self.pool, group, wait_follows)
+            pool_post(self.pool, group)
 
     def wait(self, int group=-1):
         """Wait for `group`, or for whichever finishes first (-1). Returns the group, which may then be posted again."""

@@ -36,6 +36,8 @@ typedef struct PoolShare {
 
 typedef struct PoolGroup {
     PortAtomic state, remaining;
+    int wait_follows;     /* when the group was last posted, the caller waited for it at once */
+    int64_t posted_ns;
     uint64_t posted_as;   /* place in the order of posting; written and read by the poster, who is the waiter */
     uint64_t finished_as; /* place in the order of finishing; read when state is GROUP_DONE */
     char apart[128];
@@ -47,6 +49,7 @@ typedef struct Pool {
     void *context;
     PoolShare *share;
     PoolGroup *group;
+    int unwoken; /* a posted share whose thread was left asleep, or -1; the caller's own */
     PortAtomic stop;
     PortAtomic finished; /* counts finished groups, wraps around: a waiter watches it change */
     uint64_t posted_total, finished_total;
@@ -70,6 +73,18 @@ static void pool_run(Pool *p, int share) {
 
 static int pool_claim(Pool *p, int share) { return port_swap_if(&p->share[share].state, SHARE_POSTED, SHARE_RUNNING); }
 
+/* Run one share of `group` that no thread has started. True if there was one. */
+static int pool_help_group(Pool *p, int group) {
+    int first = group * p->shares_per_group, end = first + p->shares_per_group;
+    for (int share = first; share < end; share++) {
+        if (pool_claim(p, share)) {
+            pool_run(p, share);
+            return 1;
+        }
+    }
+    return 0;
+}
+
 /* Spin while *a equals `value`, for at most POOL_SPIN_NS. True when it changed. */
 static int pool_spin(PortAtomic *a, int value, PortAtomic *stop) {
     int64_t until = port_now_ns() + POOL_SPIN_NS;
@@ -92,6 +107,7 @@ PORT_ENTRY(pool_thread, arg) {
             continue;
         }
         if (pool_spin(&s->state, SHARE_IDLE, &p->stop) && port_load(&s->state) == SHARE_POSTED) continue;
+        if (pool_help_group(p, s->index / p->shares_per_group)) continue;
         port_lock(&s->mutex);
         port_store(&s->parked, 1); /* before the look at the state: a poster stores the state, then looks here */
         while (port_load(&s->state) != SHARE_POSTED && !port_load(&p->stop)) port_cond_wait(&s->wake, &s->mutex);
@@ -118,15 +134,23 @@ static void pool_begin_group(Pool *p, int group) {
     port_store(&p->group[group].state, GROUP_BUSY);
 }
 
-/* Hand a group that is idle to its threads. `wait_follows`: the caller waits next, so the first share's thread is not woken:
- * the waiter takes that share. */
-static void pool_post(Pool *p, int group, int wait_follows) {
+static void pool_wake_unwoken(Pool *p) {
+    if (p->unwoken >= 0) pool_wake(&p->share[p->unwoken]);
+    p->unwoken = -1;
+}
+
+/* Hand a group that is idle to its threads. */
+static void pool_post(Pool *p, int group) {
+    PoolGroup *g = &p->group[group];
     int first = group * p->shares_per_group;
-    p->group[group].posted_as = p->posted_total++;
+    pool_wake_unwoken(p);
+    g->posted_as = p->posted_total++;
+    g->posted_ns = port_now_ns();
     pool_begin_group(p, group);
     for (int i = p->shares_per_group - 1; i > 0; i--) pool_post_share(p, first + i);
     port_store(&p->share[first].state, SHARE_POSTED);
-    if (!wait_follows) pool_wake(&p->share[first]);
+    if (g->wait_follows) p->unwoken = first;
+    else pool_wake(&p->share[first]);
 }
 
 static int pool_has_posted(Pool *p, int group) {
@@ -136,22 +160,19 @@ static int pool_has_posted(Pool *p, int group) {
     return 0;
 }
 
-/* Run one share of `group` that no thread has started. True if there was one. */
-static int pool_help_group(Pool *p, int group) {
-    int first = group * p->shares_per_group, end = first + p->shares_per_group;
-    for (int share = first; share < end; share++) {
-        if (pool_claim(p, share)) {
-            pool_run(p, share);
-            return 1;
-        }
-    }
-    return 0;
+/* pool_help_group for the caller of the pool: the share that sleeps is either the one taken, or must not wait for it. */
+static int pool_take_over(Pool *p, int group) {
+    int first = group * p->shares_per_group;
+    if (p->unwoken < first || p->unwoken >= first + p->shares_per_group) pool_wake_unwoken(p);
+    if (!pool_help_group(p, group)) return 0;
+    p->unwoken = -1;
+    return 1;
 }
 
 /* The same for any group (-1), the one posted first before the others: else a caller that posts one group again and again
  * would do that one's work for ever, and the others starve while the threads get no core. */
 static int pool_help(Pool *p, int group) {
-    if (group >= 0) return pool_help_group(p, group);
+    if (group >= 0) return pool_take_over(p, group);
     for (;;) {
         int oldest = -1;
         for (int i = 0; i < p->groups; i++) {
@@ -159,7 +180,7 @@ static int pool_help(Pool *p, int group) {
             if (oldest < 0 || p->group[i].posted_as < p->group[oldest].posted_as) oldest = i;
         }
         if (oldest < 0) return 0;
-        if (pool_help_group(p, oldest)) return 1; /* else its thread was quicker: look again */
+        if (pool_take_over(p, oldest)) return 1; /* else its thread was quicker: look again */
     }
 }
 
@@ -188,15 +209,22 @@ static void pool_await_finish(Pool *p, int group, int seen, int64_t timeout_ns) 
 
 /* Wait for `group`, or for the first that finishes (-1). Returns it, or -1 when timeout_ns passed. */
 static int pool_wait(Pool *p, int group, int64_t timeout_ns) {
-    int64_t until = port_now_ns() + timeout_ns;
+    int64_t called = port_now_ns();
+    int taken;
     for (;;) {
         int seen = port_load(&p->finished);
-        int taken = pool_take(p, group);
-        if (taken >= 0) return taken;
-        int64_t left = until - port_now_ns();
-        if (left <= 0) return -1;
+        taken = pool_take(p, group);
+        int64_t left = called + timeout_ns - port_now_ns();
+        if (taken >= 0 || left <= 0) break;
         pool_await_finish(p, group, seen, left);
     }
+    if (taken >= 0) {
+        PoolGroup *g = &p->group[taken];
+        g->wait_follows = called - g->posted_ns < POOL_SPIN_NS;
+        if (p->unwoken == taken * p->shares_per_group) p->unwoken = -1;
+    }
+    pool_wake_unwoken(p); /* another group's: the caller goes away now */
+    return taken;
 }
 
 static int pool_busy(Pool *p) {
@@ -257,6 +285,7 @@ static Pool *pool_open(int shares, int groups, PoolWork work, void *context) {
         free(p);
         return NULL;
     }
+    p->unwoken = -1;
     p->shares = shares;
     p->groups = groups;
     p->shares_per_group = shares / groups;

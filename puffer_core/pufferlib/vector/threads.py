@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from pufferlib.buffers import Array, Buffers
+from pufferlib.buffers import Buffers
 from pufferlib.env import PufferEnv
 from pufferlib.errors import ConfigError
 from pufferlib.native.env import NativeEnv
@@ -30,7 +30,6 @@ class ThreadVec(VecEnv):
             raise ConfigError(f"backend='threads' steps native envs only, got a {type(env).__name__}; use auto or serial")
         self._env = env
         self._seeds = np.zeros(shape.num_envs, np.uint64)
-        self._wait_follows = False
         try:
             env.native.start_pool(shape.num_workers, shape.num_batches)
             super().__init__(env_facts(env), shape, seed=seed, in_order=in_order)
@@ -43,15 +42,6 @@ class ThreadVec(VecEnv):
         self._env.bind_slots(storage, slots)
         return storage
 
-    def step(self, actions: Any) -> tuple[Array, Array, Array, Array, Info]:
-        self._wait_follows = True
-        try:
-            return super().step(actions)
-        finally:
-            self._wait_follows = False
-
-    step.__doc__ = VecEnv.step.__doc__
-
     def _start_reset(self, group: int, slot: int, seeds: list[int] | None, options: Info | None) -> None:
         if seeds is not None:
             first = group * len(seeds)
@@ -61,9 +51,7 @@ class ThreadVec(VecEnv):
     def _start_step(self, group: int, source: int, target: int) -> None:
         if self._env.check_actions:
             self._env.require_valid_actions(self._views[source][group].actions, self._rows[group].start)
-        # The last group of a synchronous step is waited for at once; the caller then takes a share itself.
-        last = group == self.num_batches - 1
-        self._env.native.post_step(group, target, source, self._wait_follows and last)
+        self._env.native.post_step(group, target, source)
 
     def _wait(self, groups: Sequence[int]) -> int:
         try:

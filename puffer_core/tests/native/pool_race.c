@@ -20,19 +20,22 @@ static void work(void *context, int share) {
 static long drive(int groups, int posts) {
     Pool *p = pool_open(SHARES, groups, work, NULL);
     if (!p) abort();
-    for (int g = 0; g < groups; g++) pool_post(p, g, 0);
+    for (int g = 0; g < groups; g++) pool_post(p, g);
     for (int i = 0; i < posts; i++) {
         int g = pool_wait(p, i % 3 ? -1 : i % groups, 1000000000);
         if (g < 0) abort();
         for (int s = 0; s < SHARES / groups; s++)
             if (world.inside[g * (SHARES / groups) + s]) abort(); /* a finished group is the caller's to look at */
         if (i % 97 == 0) pool_quiesce(p);
-        pool_post(p, g, i % 5 == 0);
+        if (i % 50 == 0) { /* long enough for threads to park, and for the pool to guess wrong */
+            for (int64_t until = port_now_ns() + 200000; port_now_ns() < until;) port_pause();
+        }
+        pool_post(p, g);
     }
     for (int g = 0; g < groups; g++)
         if (pool_wait(p, g, 1000000000) != g) abort();
     for (int i = 0; i < posts; i++) pool_run_all(p);
-    for (int g = 0; g < groups; g++) pool_post(p, g, 0);
+    for (int g = 0; g < groups; g++) pool_post(p, g);
     pool_close(p); /* busy */
     long sum = 0;
     for (int s = 0; s < SHARES; s++) sum += world.runs[s];

@@ -76,7 +76,7 @@ def test_no_wake_up_is_lost_in_20000_posts(dummy):
     env.native.start_pool(3, 3)
     env.reset(0)
     for post in range(20_000):
-        env.native.post_step(post % 3, 0, 0, post % 2 == 0)
+        env.native.post_step(post % 3, 0, 0)
         if post % 200 == 0:
             time.sleep(0.0005)  # long enough for every thread to park
         assert env.native.wait() == post % 3
