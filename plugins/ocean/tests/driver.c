@@ -110,9 +110,11 @@ static void close_world(World *w) {
 }
 
 static void check_guards(const World *w, int64_t step) {
-    static const char *const names[8] = {"observations", "final observations", "actions", "rewards", "terminals", "truncations", "masks", "action masks"};
+    static const char *const promises[8] = {
+        "writes beside its observations", "writes beside its final observations", "writes beside its actions", "writes beside its rewards",
+        "writes beside its terminals", "writes beside its truncations", "writes beside its masks", "writes beside its action masks"};
     for (int i = 0; i < 8; i++)
-        if (!guards_hold(w->arrays[i], w->sizes[i])) fail(names[i], step);
+        if (!guards_hold(w->arrays[i], w->sizes[i])) fail(promises[i], step);
     if (!guards_hold(w->block, w->bytes)) fail("wrote outside of its own world", step);
 }
 

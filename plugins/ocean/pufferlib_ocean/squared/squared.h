@@ -58,8 +58,7 @@ static inline int squared_init(Squared *g, const SquaredArgs *args, void *arena,
 
 static inline void squared_write_observation(const Squared *g, uint8_t *obs) {
     int side = squared_side(g->radius);
-    if (g->radius == 5) memset(obs, SQUARED_EMPTY, 11 * 11); /* the usual size: a few stores instead of a call */
-    else memset(obs, SQUARED_EMPTY, (size_t)(side * side));
+    memset(obs, SQUARED_EMPTY, (size_t)(side * side));
     obs[g->target_y * side + g->target_x] = SQUARED_TARGET;
     obs[g->y * side + g->x] = SQUARED_AGENT;
 }
