@@ -8,6 +8,7 @@ import sys
 
 import numpy as np
 import pytest
+
 from pufferlib.errors import ActionError, ConfigError, EnvError, RenderError, ShapeError
 from pufferlib.native import get_include
 from pufferlib.native.arguments import Bool, Choice, Float, Int, resolve

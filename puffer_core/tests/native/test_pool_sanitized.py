@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+
 from pufferlib.native import get_include
 
 SOURCE = Path(__file__).with_name("pool_race.c")

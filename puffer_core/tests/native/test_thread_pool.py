@@ -9,6 +9,7 @@ from dataclasses import fields
 
 import numpy as np
 import pytest
+
 from pufferlib.buffers import Buffers
 from pufferlib.errors import ClosedError, ConfigError, EnvError, ShapeError
 from pufferlib.vector import make_vec
