@@ -119,7 +119,11 @@ static inline float puffer_normal(PufferRng *r) {
 
 #define PUFFER_PI 3.14159265358979323846f
 
-static inline float puffer_clip(float x, float low, float high) { return x < low ? low : x > high ? high : x; }
+/* In two halves of the form that compilers turn into a max and a min without branches; NaN stays NaN. */
+static inline float puffer_clip(float x, float low, float high) {
+    float above = low > x ? low : x;
+    return high < above ? high : above;
+}
 static inline float puffer_unit(float x) { return puffer_clip(x, -1.0f, 1.0f); }
 static inline int puffer_clipi(int x, int low, int high) { return x < low ? low : x > high ? high : x; }
 static inline float puffer_minf(float a, float b) { return a < b ? a : b; }

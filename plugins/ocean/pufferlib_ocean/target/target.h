@@ -6,7 +6,7 @@
 
 #include "puffer_env.h"
 
-enum { TARGET_TURNS = 9, TARGET_THROTTLES = 5, TARGET_MAX_AGENTS = 64 };
+enum { TARGET_TURNS = 9, TARGET_THROTTLES = 5, TARGET_MAX_POINTS = 64 };
 
 #define TARGET_RADIUS 32.0f
 #define TARGET_MAX_SPEED 20.0f
@@ -20,15 +20,10 @@ typedef struct TargetLog {
     PUFFER_LOG_FIELDS;
 } TargetLog;
 
-typedef struct TargetPoint {
-    float x, y;
-} TargetPoint;
-
-typedef struct TargetAgent {
-    TargetPoint at, heading;
-    float speed;
-    int32_t reached; /* goals in this episode */
-} TargetAgent;
+/* Coordinates lie in arrays of their own, so that compilers take several distances at once. */
+typedef struct TargetPoints {
+    float *x, *y;
+} TargetPoints;
 
 typedef struct Target {
     PufferIO io;
@@ -39,8 +34,9 @@ typedef struct Target {
     int32_t others, obs_size; /* seen by an agent; floats of a row */
     float width, height, per_width, per_height, per_max_steps;
     /* state; the arrays lie in the arena */
-    TargetAgent *agents;
-    TargetPoint *goals;
+    TargetPoints goals, agents, headings; /* headings are unit vectors */
+    float *speeds;
+    int32_t *reached; /* goals in this episode, by agent */
     int32_t t;
 } Target;
 
@@ -62,8 +58,15 @@ static inline PufferShape target_shape(const TargetArgs *args) {
     return (PufferShape){args->num_agents, (size_t)target_obs_size(args) * sizeof(float), 2 * sizeof(int32_t), 0};
 }
 
+/* Per goal x and y; per agent x, y, heading x and y, speed and goals reached. */
 static inline size_t target_bytes(const TargetArgs *args) {
-    return puffer_round64((size_t)args->num_agents * sizeof(TargetAgent)) + (size_t)args->num_goals * sizeof(TargetPoint);
+    return (size_t)(2 * args->num_goals + 6 * args->num_agents) * sizeof(float);
+}
+
+static inline TargetPoints target_points(float **at, int n) {
+    TargetPoints points = {*at, *at + n};
+    *at += 2 * n;
+    return points;
 }
 
 static inline int target_init(Target *g, const TargetArgs *args, void *arena, PufferIO io) {
@@ -77,126 +80,144 @@ static inline int target_init(Target *g, const TargetArgs *args, void *arena, Pu
     g->per_width = 1.0f / g->width;
     g->per_height = 1.0f / g->height;
     g->per_max_steps = args->max_steps > 0 ? 1.0f / (float)args->max_steps : 0.0f;
-    g->agents = (TargetAgent *)arena;
-    g->goals = (TargetPoint *)((char *)arena + puffer_round64((size_t)args->num_agents * sizeof(TargetAgent)));
+
+    float *at = (float *)arena;
+    g->goals = target_points(&at, args->num_goals);
+    g->agents = target_points(&at, args->num_agents);
+    g->headings = target_points(&at, args->num_agents);
+    g->speeds = at;
+    g->reached = (int32_t *)(at + args->num_agents);
     return 0;
 }
 
 /* ---------------------------------------------------------------- observations */
 
-/* Orders things by distance, and where that is equal by index: the bits of a float that is not negative rise with it. */
-static inline uint64_t target_key(TargetPoint from, TargetPoint to, int index) {
-    float dx = to.x - from.x, dy = to.y - from.y, squared = dx * dx + dy * dy;
-    uint32_t bits;
-    memcpy(&bits, &squared, sizeof bits);
-    return (uint64_t)bits << 32 | (uint32_t)(index + 1);
-}
+/* For functions whose counts are constants where they are called: only inlined they become straight vector code. */
+#if defined(__GNUC__)
+#define TARGET_UNROLLED static inline __attribute__((always_inline))
+#else
+#define TARGET_UNROLLED static inline
+#endif
 
-/* The least key above `last`; keys are distinct and not 0. */
-static inline uint64_t target_next(const uint64_t *keys, int n, uint64_t last) {
-    uint64_t best = UINT64_MAX;
+/* A point's key is its squared distance, below it its index: floats that are not negative are ordered as their bits are, and
+ * the least of such numbers is found without branches, which nobody could predict. */
+TARGET_UNROLLED void target_keys(TargetPoints points, int n, float x, float y, uint64_t *keys) {
+    float squared[TARGET_MAX_POINTS];
     for (int i = 0; i < n; i++) {
-        uint64_t key = keys[i] > last ? keys[i] : UINT64_MAX;
-        best = key < best ? key : best;
+        float dx = points.x[i] - x, dy = points.y[i] - y;
+        squared[i] = dx * dx + dy * dy;
     }
-    return best;
+    for (int i = 0; i < n; i++) {
+        uint32_t bits;
+        memcpy(&bits, &squared[i], sizeof bits);
+        keys[i] = (uint64_t)bits << 32 | (uint32_t)i;
+    }
 }
 
-/* Where something is: 4 floats. By the difference of angles, cos(b - h) = cos b cos h + sin b sin h, and so on; a thing
+TARGET_UNROLLED int target_nearest(const uint64_t *keys, int n) {
+    uint64_t least = keys[0];
+    for (int i = 1; i < n; i++) least = keys[i] < least ? keys[i] : least;
+    return (int)(uint32_t)least;
+}
+
+/* Where something is, in 4 floats. By the difference of angles, cos(b - h) = cos b cos h + sin b sin h, and so on; a thing
  * right here has bearing 0, as atan2(0, 0) has. */
-static inline float *target_write_relative(const Target *g, const TargetAgent *a, TargetPoint to, float *out) {
-    float dx = to.x - a->at.x, dy = to.y - a->at.y, distance = sqrtf(dx * dx + dy * dy);
+static inline void target_write_relative(const Target *g, int i, float x, float y, float *out) {
+    float dx = x - g->agents.x[i], dy = y - g->agents.y[i], distance = sqrtf(dx * dx + dy * dy);
     float scale = distance > 0.0f ? 1.0f / distance : 0.0f;
     float cos_bearing = distance > 0.0f ? dx * scale : 1.0f, sin_bearing = dy * scale;
+    float cos_heading = g->headings.x[i], sin_heading = g->headings.y[i];
     out[0] = puffer_unit(dx * g->per_width);
     out[1] = puffer_unit(dy * g->per_height);
-    out[2] = puffer_unit(cos_bearing * a->heading.x + sin_bearing * a->heading.y);
-    out[3] = puffer_unit(sin_bearing * a->heading.x - cos_bearing * a->heading.y);
-    return out + 4;
+    out[2] = puffer_unit(cos_bearing * cos_heading + sin_bearing * sin_heading);
+    out[3] = puffer_unit(sin_bearing * cos_heading - cos_bearing * sin_heading);
 }
 
-static inline void target_write_row(const Target *g, int i, float *out) {
-    const TargetAgent *a = &g->agents[i];
-    uint64_t keys[TARGET_MAX_AGENTS], last = 0;
-    int n = g->args.num_goals;
-    for (int j = 0; j < n; j++) keys[j] = target_key(a->at, g->goals[j], j);
-    for (int k = 0; k < n; k++) {
-        last = target_next(keys, n, last);
-        out = target_write_relative(g, a, g->goals[(uint32_t)last - 1], out);
+/* Writes the `shown` nearest points, from the nearest on; agent i itself, at index `except`, is none of them. */
+TARGET_UNROLLED float *target_write_nearest(const Target *g, int i, TargetPoints points, int n, int except, int shown, float *out) {
+    uint64_t keys[TARGET_MAX_POINTS];
+    target_keys(points, n, g->agents.x[i], g->agents.y[i], keys);
+    if (except >= 0) keys[except] = UINT64_MAX;
+    for (int k = 0; k < shown; k++, out += 4) {
+        int nearest = target_nearest(keys, n);
+        target_write_relative(g, i, points.x[nearest], points.y[nearest], out);
+        keys[nearest] = UINT64_MAX;
     }
-    n = g->args.num_agents;
-    for (int j = 0; j < n; j++) keys[j] = target_key(a->at, g->agents[j].at, j);
-    keys[i] = UINT64_MAX;
-    last = 0;
-    for (int k = 0; k < g->others; k++) {
-        last = target_next(keys, n, last);
-        out = target_write_relative(g, a, g->agents[(uint32_t)last - 1].at, out);
-    }
-    out[0] = puffer_unit(a->at.x * g->per_width);
-    out[1] = puffer_unit(a->at.y * g->per_height);
-    out[2] = puffer_unit(a->speed * (1.0f / TARGET_MAX_SPEED));
+    return out;
+}
+
+TARGET_UNROLLED void target_write_row(const Target *g, int i, int goals, int agents, float *out) {
+    out = target_write_nearest(g, i, g->goals, goals, -1, goals, out);
+    out = target_write_nearest(g, i, g->agents, agents, i, g->others, out);
+    out[0] = puffer_unit(g->agents.x[i] * g->per_width);
+    out[1] = puffer_unit(g->agents.y[i] * g->per_height);
+    out[2] = puffer_unit(g->speeds[i] * (1.0f / TARGET_MAX_SPEED));
     out[3] = puffer_unit((float)g->t * g->per_max_steps);
 }
 
 static inline void target_write_obs(const Target *g, void *rows) {
-    for (int i = 0; i < g->args.num_agents; i++) target_write_row(g, i, (float *)rows + (size_t)i * (size_t)g->obs_size);
+    int goals = g->args.num_goals, agents = g->args.num_agents;
+    for (int i = 0; i < agents; i++) {
+        float *out = (float *)rows + (size_t)i * (size_t)g->obs_size;
+        if (goals == 4 && agents == 8) target_write_row(g, i, 4, 8, out);
+        else target_write_row(g, i, goals, agents, out);
+    }
 }
 
 /* ---------------------------------------------------------------- the step */
 
 /* cos and sin of (a - 4) * 0.1 */
-static const TargetPoint target_turns[TARGET_TURNS] = {
-    {0.92106099400288510f, -0.38941834230865052f}, {0.95533648912560598f, -0.29552020666133960f},
-    {0.98006657784124163f, -0.19866933079506122f}, {0.99500416527802571f, -0.09983341664682815f},
-    {1.0f, 0.0f},
-    {0.99500416527802571f, 0.09983341664682815f},  {0.98006657784124163f, 0.19866933079506122f},
-    {0.95533648912560598f, 0.29552020666133960f},  {0.92106099400288510f, 0.38941834230865052f}};
+static const float target_turn_cos[TARGET_TURNS] = {0.921060994f, 0.955336489f, 0.980066578f, 0.995004165f, 1.0f,
+                                                    0.995004165f, 0.980066578f, 0.955336489f, 0.921060994f};
+static const float target_turn_sin[TARGET_TURNS] = {-0.389418342f, -0.295520207f, -0.198669331f, -0.0998334166f, 0.0f,
+                                                    0.0998334166f, 0.198669331f,  0.295520207f,  0.389418342f};
 
-/* Rounding would let the vector's length drift: a step of Newton's method for 1/sqrt keeps it at 1. */
-static inline TargetPoint target_turned(TargetPoint h, TargetPoint turn) {
-    float x = h.x * turn.x - h.y * turn.y, y = h.y * turn.x + h.x * turn.y;
-    float scale = 1.5f - 0.5f * (x * x + y * y);
-    return (TargetPoint){x * scale, y * scale};
+/* Rounding would let the vector's length drift: a step of Newton's method for 1 / sqrt keeps it at 1. */
+static inline void target_turn(Target *g, int i, int turn) {
+    float x = g->headings.x[i], y = g->headings.y[i];
+    float turned_x = x * target_turn_cos[turn] - y * target_turn_sin[turn];
+    float turned_y = y * target_turn_cos[turn] + x * target_turn_sin[turn];
+    float scale = 1.5f - 0.5f * (turned_x * turned_x + turned_y * turned_y);
+    g->headings.x[i] = turned_x * scale;
+    g->headings.y[i] = turned_y * scale;
 }
 
-static inline void target_drive(Target *g, TargetAgent *a, const int32_t *action) {
+static inline void target_drive(Target *g, int i, const int32_t *action) {
     int turn = puffer_discrete(action[0], TARGET_TURNS, &g->log.invalid_actions);
     int throttle = puffer_discrete(action[1], TARGET_THROTTLES, &g->log.invalid_actions);
-    a->heading = target_turned(a->heading, target_turns[turn]);
-    a->speed = puffer_clip(a->speed + (float)(throttle - 2) * 0.5f, 0.0f, TARGET_MAX_SPEED);
-    a->at.x = puffer_clip(a->at.x + a->speed * a->heading.x, 0.0f, g->width);
-    a->at.y = puffer_clip(a->at.y + a->speed * a->heading.y, 0.0f, g->height);
+    target_turn(g, i, turn);
+    g->speeds[i] = puffer_clip(g->speeds[i] + (float)(throttle - 2) * 0.5f, 0.0f, TARGET_MAX_SPEED);
+    g->agents.x[i] = puffer_clip(g->agents.x[i] + g->speeds[i] * g->headings.x[i], 0.0f, g->width);
+    g->agents.y[i] = puffer_clip(g->agents.y[i] + g->speeds[i] * g->headings.y[i], 0.0f, g->height);
 }
 
-static inline TargetPoint target_random_place(Target *g) {
-    TargetPoint p;
-    p.x = puffer_range(&g->rng, 0.0f, g->width);
-    p.y = puffer_range(&g->rng, 0.0f, g->height);
-    return p;
+static inline void target_place(Target *g, TargetPoints points, int i) {
+    points.x[i] = puffer_range(&g->rng, 0.0f, g->width);
+    points.y[i] = puffer_range(&g->rng, 0.0f, g->height);
 }
 
-/* The agent of the lowest index within reach gets the goal. */
-static inline void target_collect(Target *g, TargetPoint *goal) {
+/* Of the agents within reach of goal j, the one of the lowest index gets it. */
+static inline void target_collect(Target *g, int j) {
     for (int i = 0; i < g->args.num_agents; i++) {
-        float dx = goal->x - g->agents[i].at.x, dy = goal->y - g->agents[i].at.y;
+        float dx = g->goals.x[j] - g->agents.x[i], dy = g->goals.y[j] - g->agents.y[i];
         if (dx * dx + dy * dy > TARGET_RADIUS * TARGET_RADIUS) continue;
-        g->agents[i].reached += 1;
+        g->reached[i] += 1;
         g->io.rew[i] += 1.0f;
-        *goal = target_random_place(g);
+        target_place(g, g->goals, j);
         return;
     }
 }
 
 static inline void target_new_episode(Target *g) {
     for (int i = 0; i < g->args.num_agents; i++) {
-        TargetAgent *a = &g->agents[i];
-        a->at = target_random_place(g);
+        target_place(g, g->agents, i);
         float heading = puffer_range(&g->rng, -PUFFER_PI, PUFFER_PI);
-        a->heading = (TargetPoint){puffer_cosf(heading), puffer_sinf(heading)};
-        a->speed = 0.0f;
-        a->reached = 0;
+        g->headings.x[i] = puffer_cosf(heading);
+        g->headings.y[i] = puffer_sinf(heading);
+        g->speeds[i] = 0.0f;
+        g->reached[i] = 0;
     }
-    for (int j = 0; j < g->args.num_goals; j++) g->goals[j] = target_random_place(g);
+    for (int j = 0; j < g->args.num_goals; j++) target_place(g, g->goals, j);
     g->t = 0;
 }
 
@@ -204,7 +225,7 @@ static inline void target_end_episode(Target *g) {
     memset(g->io.trunc, 1, (size_t)g->args.num_agents);
     if (g->io.final_obs) target_write_obs(g, g->io.final_obs);
     for (int i = 0; i < g->args.num_agents; i++) {
-        double score = g->agents[i].reached;
+        double score = g->reached[i];
         g->log.score += score;
         g->log.perf += score < TARGET_SOLVED_SCORE ? score / TARGET_SOLVED_SCORE : 1.0;
         g->log.episode_return += score;
@@ -217,8 +238,8 @@ static inline void target_end_episode(Target *g) {
 static inline void target_step(Target *g) {
     const int32_t *actions = (const int32_t *)g->io.act;
     puffer_begin_step(&g->io, g->args.num_agents);
-    for (int i = 0; i < g->args.num_agents; i++) target_drive(g, &g->agents[i], actions + 2 * i);
-    for (int j = 0; j < g->args.num_goals; j++) target_collect(g, &g->goals[j]);
+    for (int i = 0; i < g->args.num_agents; i++) target_drive(g, i, actions + 2 * i);
+    for (int j = 0; j < g->args.num_goals; j++) target_collect(g, j);
     g->t += 1;
     if (g->args.max_steps > 0 && g->t >= g->args.max_steps) target_end_episode(g);
     target_write_obs(g, g->io.obs);
