@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from pufferlib import errors
     from pufferlib.buffers import Buffers
-    from pufferlib.config import TrainConfig
+    from pufferlib.config.train_config import TrainConfig
     from pufferlib.env import PufferEnv
+    from pufferlib.eval import load_policy
     from pufferlib.make import emulate, list_envs, make, register
     from pufferlib.native import get_include
-    from pufferlib.policies import load_policy
     from pufferlib.train.puffe_rl import PuffeRL
     from pufferlib.vector import Batch, VecEnv, make_vec
 
@@ -29,20 +29,33 @@ _HOME = {
     "Buffers": "pufferlib.buffers",
     "PuffeRL": "pufferlib.train.puffe_rl",
     "PufferEnv": "pufferlib.env",
-    "TrainConfig": "pufferlib.config",
+    "TrainConfig": "pufferlib.config.train_config",
     "VecEnv": "pufferlib.vector",
     "emulate": "pufferlib.make",
     "get_include": "pufferlib.native",
     "list_envs": "pufferlib.make",
-    "load_policy": "pufferlib.policies",
+    "load_policy": "pufferlib.eval",
     "make": "pufferlib.make",
     "make_vec": "pufferlib.vector",
     "register": "pufferlib.make",
 }
 
 __all__ = [
-    "Batch", "Buffers", "PuffeRL", "PufferEnv", "TrainConfig", "VecEnv", "__version__", "emulate", "errors", "get_include", "list_envs",
-    "load_policy", "make", "make_vec", "register",
+    "Batch",
+    "Buffers",
+    "PuffeRL",
+    "PufferEnv",
+    "TrainConfig",
+    "VecEnv",
+    "__version__",
+    "emulate",
+    "errors",
+    "get_include",
+    "list_envs",
+    "load_policy",
+    "make",
+    "make_vec",
+    "register",
 ]
 
 

@@ -32,7 +32,9 @@ class Buffers:
     action_masks: Array | None = None
 
     @classmethod
-    def allocate(cls, observation_space: spaces.Box, action_space: spaces.Space[Any], *leading: int, action_mask_size: int = 0) -> Buffers:
+    def allocate(
+        cls, observation_space: spaces.Box, action_space: spaces.Space[Any], *leading: int, action_mask_size: int = 0
+    ) -> Buffers:
         """Zeroed arrays (masks: ones) with the given leading axes. Pages that nobody writes cost no memory."""
         action_shape, action_dtype = action_layout(action_space)
         observation_shape = leading + observation_space.shape
@@ -49,8 +51,9 @@ class Buffers:
 
     def __getitem__(self, index: Any) -> Buffers:
         """A view (for slices and integers) of every array."""
-        picked = {f.name: getattr(self, f.name) for f in fields(self)}
-        return Buffers(**{name: None if array is None else array[index] for name, array in picked.items()})
+        picked: dict[str, Any] = {f.name: getattr(self, f.name) for f in fields(self)}
+        made: dict[str, Any] = {name: None if array is None else array[index] for name, array in picked.items()}
+        return Buffers(**made)
 
 
 def action_layout(space: spaces.Space[Any]) -> tuple[tuple[int, ...], np.dtype[Any]]:

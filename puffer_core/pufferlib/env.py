@@ -1,19 +1,19 @@
 """PufferEnv: a batch of `num_agents` agent rows over arrays that somebody else may own.
 
 Native style, for envs that fill a whole batch: declare `single_observation_space`, `single_action_space` and
-`num_agents`, then call `super().__init__(buf)`. `step` writes into `self.observations`, `self.rewards`,
-`self.terminals`, `self.truncations`, and returns them. Autoreset is same-step: where an episode ends, write its last
-observation into `self.final_observations` and the next episode's first one into `self.observations`.
+`num_agents`, then call `super().__init__(buf)`. `step` writes into `self.observations`, `self.rewards`, `self.terminals`,
+`self.truncations`, and returns them. Autoreset is same-step: where an episode ends, its last observation goes into
+`self.final_observations` and the next episode's first one into `self.observations`.
 
 Declarative style, for one env in plain Python: call `super().__init__(buf)` first, then set `self.observation_space` and
-`self.action_space` with the `make_` helpers, and return ordinary values from `reset` and `step`. `pufferlib.emulate`
-makes batches of it.
+`self.action_space` with the `make_` helpers, and return ordinary values. `pufferlib.emulate` makes batches of it.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 from gymnasium import spaces
 
 from pufferlib.buffers import Buffers
@@ -37,25 +37,26 @@ class PufferEnv:
     render_mode: str | None = None
 
     def __init__(self, buf: Buffers | None = None) -> None:
+        mine = type(self).__name__
         native = [name for name in NATIVE if hasattr(self, name)]
         mixed = [name for name in DECLARATIVE if hasattr(self, name)]
         if native and mixed:
             raise SpaceError(
-                f"{type(self).__name__} sets {', '.join(native + mixed)}: a native env sets {', '.join(NATIVE)} before "
+                f"{mine} sets {', '.join(native + mixed)}: a native env sets {', '.join(NATIVE)} before "
                 f"super().__init__(buf), a declarative one {', '.join(DECLARATIVE)} after it; set only one kind"
             )
         if not native:
             return  # declarative: emulate() owns the arrays
-        missing = [name for name in NATIVE if name not in native]
-        if missing:
-            raise SpaceError(f"{type(self).__name__} must set {', '.join(missing)} before super().__init__(buf)")
+        if len(native) < len(NATIVE):
+            raise SpaceError(f"{mine} must set {', '.join(NATIVE)} before super().__init__(buf), it set {', '.join(native)}")
         if not isinstance(self.num_agents, int) or self.num_agents < 1:
-            raise SpaceError(f"{type(self).__name__}: num_agents must be an integer of at least 1, got {self.num_agents!r}")
+            raise SpaceError(f"{mine}: num_agents must be an integer of at least 1, got {self.num_agents!r}")
         if not isinstance(self.single_observation_space, spaces.Box):
-            raise SpaceError(f"{type(self).__name__}: single_observation_space must be a Box, got {self.single_observation_space}")
-        self.bind(buf or Buffers.allocate(
-            self.single_observation_space, self.single_action_space, self.num_agents, action_mask_size=self.action_mask_size
-        ))
+            raise SpaceError(f"{mine}: single_observation_space must be a Box, not {self.single_observation_space}")
+        if buf is None:
+            space, mask_size = self.single_observation_space, self.action_mask_size
+            buf = Buffers.allocate(space, self.single_action_space, self.num_agents, action_mask_size=mask_size)
+        self.bind(buf)
 
     def bind(self, buf: Buffers) -> None:
         """From now on, write results into `buf`, whose arrays have `num_agents` rows."""
@@ -84,7 +85,7 @@ class PufferEnv:
         """Free what the env holds. May be called any number of times."""
 
     @staticmethod
-    def make_space(shape: Any, low: float = -float("inf"), high: float = float("inf"), dtype: Any = "float32") -> spaces.Space[Any]:
+    def make_space(shape: Any, low: float = -np.inf, high: float = np.inf, dtype: Any = "float32") -> spaces.Space[Any]:
         """A Box of that shape; a dict of shapes makes a Dict of Boxes."""
         return make_space(shape, low, high, dtype)
 

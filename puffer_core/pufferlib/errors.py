@@ -22,7 +22,7 @@ class SpaceError(PufferError, ValueError):
 
 
 class ActionError(PufferError, ValueError):
-    """An action is not in the action space."""
+    """An action is NaN or not in the action space."""
 
 
 class EnvNotFoundError(PufferError, LookupError):

@@ -47,8 +47,14 @@ def make(
     spec = registry().find_env(name)
     maker = env_maker(registry().resolve(spec.target, spec), {**spec.kwargs, **env_kwargs}, render_mode)
     return make_vec(
-        maker, num_envs=num_envs, num_workers=num_workers, batch_size=batch_size, envs_per_worker=envs_per_worker, backend=backend,
-        seed=seed, in_order=in_order,
+        maker,
+        num_envs=num_envs,
+        num_workers=num_workers,
+        batch_size=batch_size,
+        envs_per_worker=envs_per_worker,
+        backend=backend,
+        seed=seed,
+        in_order=in_order,
     )
 
 
@@ -72,8 +78,14 @@ def emulate(
     """
     maker = env_maker(env, env_kwargs, render_mode)
     return make_vec(
-        maker, num_envs=num_envs, num_workers=num_workers, batch_size=batch_size, envs_per_worker=envs_per_worker, backend=backend,
-        seed=seed, in_order=in_order,
+        maker,
+        num_envs=num_envs,
+        num_workers=num_workers,
+        batch_size=batch_size,
+        envs_per_worker=envs_per_worker,
+        backend=backend,
+        seed=seed,
+        in_order=in_order,
     )
 
 
@@ -101,7 +113,7 @@ def env_maker(target: Any, kwargs: Mapping[str, Any], render_mode: str | None = 
         kwargs = {**kwargs, "render_mode": render_mode}
     if not callable(target) or (not isinstance(target, type) and hasattr(target, "step") and hasattr(target, "reset")):
         if kwargs:
-            raise ConfigError(f"{', '.join(kwargs)}: an env that exists already takes no keyword arguments; give its class or a factory")
+            raise ConfigError(f"{', '.join(kwargs)}: an existing env takes no keyword arguments; give its class or a factory")
         return ForeignMaker(Copies(target))
     made = functools.partial(target, **kwargs)
     if getattr(target, "is_native", False) or "num_envs" in _parameters(target):
@@ -118,7 +130,7 @@ class ForeignMaker:
     def __call__(self, num_envs: int = 1, buf: Any = None) -> PufferEnv:
         waiting = [self._factory()]
         adapter = find_emulator(waiting[0])
-        return adapter(lambda: waiting.pop() if waiting else self._factory(), num_envs=num_envs, buf=buf)  # type: ignore[no-any-return]
+        return adapter(lambda: waiting.pop() if waiting else self._factory(), num_envs=num_envs, buf=buf)
 
 
 class Copies:
@@ -135,7 +147,7 @@ class Copies:
         spec = getattr(self._env, "spec", None)
         if spec is None:
             raise EnvError(
-                f"{type(self._env).__name__} cannot be copied, as it has no Gymnasium spec: give emulate() its class or a factory, as in "
+                f"{type(self._env).__name__} cannot be copied without a Gymnasium spec: give its class or a factory, as in "
                 f"emulate(lambda: {type(self._env).__name__}(...), num_envs=...)"
             )
         import gymnasium
@@ -146,6 +158,7 @@ class Copies:
 def find_emulator(env: Any) -> Callable[..., PufferEnv]:
     """The adapter of an env, by the names of its classes, the most derived first. Raises EnvError naming the class."""
     if isinstance(env, PufferEnv) and hasattr(env, "single_observation_space"):
+        PufferEnv.__init__(env, getattr(env, "buffers", None))  # once more, for what was set after the first time
         from pufferlib.emulation.stacked import Stacked
 
         return Stacked

@@ -62,6 +62,7 @@ class EmulatedBatch(PufferEnv):
         self.single_observation_space = self._observation_codec.box
         self.single_action_space = self._action_codec.space
         self.render_mode = getattr(first, "render_mode", None)
+        self.metadata = dict(getattr(first, "metadata", None) or {})
         self._steps = [env.step for env in self.envs]
         self._log = EpisodeLog()
         self._returns = np.zeros(num_envs)
@@ -91,23 +92,24 @@ class EmulatedBatch(PufferEnv):
     def step(self, actions: Array) -> tuple[Array, Array, Array, Array, list[Info]]:
         """Step every env with its row of `actions`."""
         observations, terminals, truncations = self.observations, self.terminals, self.truncations
-        encode, dtype = self._observation_codec.encode, self._observation_codec.dtype
-        shape = self._observation_codec.shape if self._observation_codec.identity else None
+        codec, dtype, array = self._observation_codec, self._observation_codec.dtype, np.ndarray
+        shape = codec.shape if codec.identity else None
         terminals[:] = truncations[:] = False
         self.masks[:] = True
+        choices = self._action_codec.decode(actions, self.first_env)
+        # Bytes, joined once: a copy before the next env steps, at a quarter of the price of a numpy row assignment.
+        copies: list[bytes] = []
         rewards: list[float] = []
         said: dict[int, Info] = {}
         ended: list[int] = []
         index, result = 0, None
-        choices = self._action_codec.decode(actions)
         try:
-            for index, step in enumerate(self._steps):
-                result = step(choices[index])
+            for index, (step, choice) in enumerate(zip(self._steps, choices, strict=True)):
+                result = step(choice)
                 observation, reward, terminal, truncation, info = result
-                if type(observation) is np.ndarray and observation.dtype is dtype and observation.shape == shape:
-                    observations[index] = observation
-                else:
-                    observations[index] = encode(observation)
+                if type(observation) is not array or observation.dtype is not dtype or observation.shape != shape:
+                    observation = codec.encode(observation)
+                copies.append(observation.tobytes())
                 rewards.append(reward if type(reward) is float else reward_value(reward))
                 if terminal is not False or truncation is not False:
                     terminal, truncation = flag_value(terminal, "terminated"), flag_value(truncation, "truncated")
@@ -119,19 +121,22 @@ class EmulatedBatch(PufferEnv):
                     said[index] = info_value(info)
         except Exception as error:
             self._blame_step(error, index, result)
+        observations[:] = np.frombuffer(b"".join(copies), dtype).reshape(observations.shape)
         self.rewards[:] = rewards
         self._time += 1
         self._returns += self.rewards
         check_finite(observations, self.rewards, 1, self.first_env)
         for info in said.values():
             self._log.add_info(info)
-        for index in ended:
-            said[index] = self._end_episode(index, said.get(index, {}))
+        if ended:
+            for index in ended:
+                said[index] = self._end_episode(index, said.get(index))
+            check_finite(observations, self.rewards, 1, self.first_env)
         infos = [{**info, "env_index": self.first_env + index} for index, info in said.items()] if said else []
         return observations, self.rewards, terminals, truncations, infos
 
     def drain_log(self) -> dict[str, float]:
-        """Means over the episodes that ended since the last call: `episode_return`, `episode_length`, every number in the infos."""
+        """Means over the episodes ended since the last call: `episode_return`, `episode_length`, the numbers in infos."""
         return self._log.drain()
 
     def render(self) -> Any:
@@ -164,17 +169,15 @@ class EmulatedBatch(PufferEnv):
         self._begun[index] = self._time
         return info
 
-    def _end_episode(self, index: int, info: Info) -> Info:
+    def _end_episode(self, index: int, info: Info | None) -> Info:
         """Keep the last observation and info, which the env may reuse, then begin the next episode."""
         self.final_observations[index] = self.observations[index]
-        length = self._time - self._begun[index]
-        final = copy.deepcopy(info)
-        final.setdefault("episode", {"r": float(self._returns[index]), "l": length})
-        self._log.add_episode(float(self._returns[index]), length)
+        episode_return, length = float(self._returns[index]), self._time - self._begun[index]
+        final = copy.deepcopy(info) if info else {}
+        final.setdefault("episode", {"r": episode_return, "l": length})
+        self._log.add_episode(episode_return, length)
         self._returns[index] = 0
-        begun = self._reset_env(index, None, None)
-        check_finite(self.observations[index : index + 1], self.rewards[:1], 1, self.first_env + index)
-        return {**begun, "final_info": final}
+        return {**self._reset_env(index, None, None), "final_info": final}
 
     def _blame_step(self, error: Exception, index: int, result: Any) -> None:
         if error.__traceback__ is not None and error.__traceback__.tb_next is None and not isinstance(error, EnvError):
@@ -189,4 +192,4 @@ class EmulatedBatch(PufferEnv):
         for index, env in enumerate(self.envs[1:], 1):
             for name in ("observation_space", "action_space"):
                 if getattr(env, name) != getattr(first, name):
-                    raise SpaceError(f"env {index} has {name} {getattr(env, name)}, env 0 has {getattr(first, name)}; they must be equal")
+                    raise SpaceError(f"env {index} has {name} {getattr(env, name)}, unlike env 0 with {getattr(first, name)}")

@@ -44,8 +44,9 @@ def info_value(info: Any) -> dict[Any, Any]:
 def reset_values(result: Any) -> tuple[Any, dict[Any, Any]]:
     """The two values of Gymnasium's reset."""
     if not isinstance(result, tuple) or len(result) != 2:
-        raise EnvValueError("must return (observation, info) from reset(), as Gymnasium's API says; it returned "
-                            f"{_shape_of(result)}")
+        raise EnvValueError(
+            f"must return (observation, info) from reset(), as Gymnasium's API says; it returned {_shape_of(result)}"
+        )
     return result[0], info_value(result[1])
 
 
@@ -71,8 +72,10 @@ def blame(error: Exception, env: int, where: str) -> NoReturn:
 
 def blame_result(result: Any) -> NoReturn:
     """The error for a step result that is no 5-tuple."""
-    raise EnvValueError("must return (observation, reward, terminated, truncated, info) from step(), as Gymnasium's API says; it "
-                        f"returned {_shape_of(result)}")
+    raise EnvValueError(
+        "must return (observation, reward, terminated, truncated, info) from step(), as Gymnasium's API says; it "
+        f"returned {_shape_of(result)}"
+    )
 
 
 def _shape_of(result: Any) -> str:

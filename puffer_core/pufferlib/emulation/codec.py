@@ -10,13 +10,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 from gymnasium import spaces
 
 from pufferlib.buffers import Array
-from pufferlib.errors import EnvTypeError, EnvValueError, NonFiniteEnvError, SpaceError
+from pufferlib.errors import ActionError, EnvTypeError, EnvValueError, SpaceError
 
 PLAIN = "Box, Discrete, MultiDiscrete and MultiBinary"
 
@@ -47,17 +47,17 @@ class ObservationCodec:
         self._own_shape: tuple[int, ...] = space.shape or ()
 
     def encode(self, observation: Any) -> Array:
-        """An array of the row's shape, to be copied. Raises EnvTypeError, EnvValueError with a text that follows "env 3"."""
+        """An array of the row's shape and dtype, to be copied. Raises EnvTypeError or EnvValueError."""
         array = observation if type(observation) is np.ndarray else _as_array(observation)
         if array.shape != self._own_shape:
             raise EnvValueError(f"returned an observation of shape {array.shape}, its space has {self._own_shape} ({self.space})")
         if array.dtype != self.dtype:
             self._check_cast(array, isinstance(observation, (bool, int, float, list, tuple)))
         if not self.identity:
-            array = (array - self.start if np.any(self.start) else array).reshape(self.shape)
+            array = (array.astype(self.dtype, copy=False) - self.start if np.any(self.start) else array).reshape(self.shape)
             if isinstance(self.space, (spaces.Discrete, spaces.MultiDiscrete)) and ((array < 0) | (array > self.box.high)).any():
                 raise EnvValueError(f"returned the observation {observation!r}, which is not in {self.space}")
-        return array
+        return array.astype(self.dtype, copy=False)
 
     def decode(self, row: Array) -> Any:
         """The env's own observation back from a row, in its own shape, dtype and start."""
@@ -68,7 +68,7 @@ class ObservationCodec:
         return row.reshape(self._own_shape).copy()
 
     def _check_cast(self, array: Array, plain_python: bool) -> None:
-        """Within a kind only: floats to floats, whole numbers to whole numbers in range. Python's own numbers may become floats."""
+        """Within a kind only: floats to floats, whole numbers in range to whole numbers; Python's own numbers to floats."""
         have, want = array.dtype.kind, self.dtype.kind
         if have == want == "f" or (plain_python and want == "f" and have in "iuf"):
             return
@@ -79,7 +79,9 @@ class ObservationCodec:
             raise EnvValueError(f"returned an observation from {array.min()} to {array.max()}, which does not fit {self.dtype}")
         if plain_python and want == "b" and have in "biu" and np.isin(array, (0, 1)).all():
             return
-        raise EnvTypeError(f"returned an observation of dtype {array.dtype}, its space has {self.dtype} ({self.space}); cast it in the env")
+        raise EnvTypeError(
+            f"returned an observation of dtype {array.dtype}, not {self.dtype} as {self.space}; cast it in the env"
+        )
 
 
 class ActionCodec:
@@ -95,7 +97,7 @@ class ActionCodec:
             self._sizes = space.nvec.reshape(-1).astype(np.int64)
             self.space = spaces.MultiDiscrete(self._sizes)
         elif isinstance(space, spaces.MultiBinary):
-            self._sizes = np.full(int(np.prod(space.shape)), 2, np.int64)
+            self._sizes = np.full(int(np.prod(space.shape or ())), 2, np.int64)
             self.space = spaces.MultiDiscrete(self._sizes)
         elif isinstance(space, spaces.Box):
             if space.dtype.kind != "f":
@@ -106,28 +108,28 @@ class ActionCodec:
             self.space = spaces.Box(low, high, dtype=np.float32)
         else:
             raise unsupported(space, path)
-        if not np.prod(self.space.shape):
+        if not np.prod(self.space.shape or ()):
             raise SpaceError(f"{path} {space} is empty: it holds zero numbers, so there is nothing to choose")
 
-    def decode(self, actions: Array) -> Any:
-        """One entry per row, as the env takes it. Raises EnvValueError or NonFiniteEnvError naming the row by its number."""
+    def decode(self, actions: Array, first_row: int = 0) -> Any:
+        """One entry per row, as the env takes it. Raises ActionError naming the row, counted from `first_row`."""
         space = self.env_space
+        shaped = actions.reshape(len(actions), *(space.shape or ()))
         if isinstance(space, spaces.Box):
-            bad = np.isnan(actions)
-            if bad.any():
-                raise NonFiniteEnvError(f"action of row {int(np.argwhere(bad)[0][0])} is NaN: {actions[np.argwhere(bad)[0][0]]}")
-            shaped = actions.reshape(len(actions), *space.shape)
+            if np.isnan(actions).any():
+                self._refuse(actions, np.isnan(actions), first_row)
             return np.clip(shaped.astype(space.dtype, copy=False), space.low, space.high)
         if actions.min() < 0 or (actions >= self._sizes).any():
-            outside = ((actions < 0) | (actions >= self._sizes)).reshape(len(actions), -1).any(axis=1)
-            row = int(np.argmax(outside))
-            raise EnvValueError(f"action of row {row} is {actions[row]}, which is not in {self.space}")
+            self._refuse(actions, (actions < 0) | (actions >= self._sizes), first_row)
         if isinstance(space, spaces.Discrete):
-            return list(actions.astype(np.int64) + space.start if space.start else actions.astype(np.int64))
-        shaped = actions.reshape(len(actions), *(space.shape or ()))
+            return (actions + int(space.start) if space.start else actions).tolist()
         if isinstance(space, spaces.MultiDiscrete):
             return (shaped + space.start).astype(space.dtype)
         return shaped.astype(np.int8)
+
+    def _refuse(self, actions: Array, wrong: Array, first_row: int) -> NoReturn:
+        row = int(np.argmax(wrong.reshape(len(actions), -1).any(axis=1)))
+        raise ActionError(f"the action of row {first_row + row} is {actions[row]}, which is not in {self.space}")
 
 
 def unsupported(space: Any, path: str) -> SpaceError:
@@ -146,5 +148,7 @@ def _as_array(observation: Any) -> Array:
     except ValueError as error:
         raise EnvValueError(f"returned an observation that is no array: {error}") from error
     if array.dtype.kind not in "biuf":
-        raise EnvTypeError(f"returned an observation of type {type(observation).__name__}, which is no array of numbers: {observation!r}")
+        raise EnvTypeError(
+            f"returned the observation {observation!r} of type {type(observation).__name__}, not an array of numbers"
+        )
     return array

@@ -48,8 +48,8 @@ class SingleAgent:
         for name in ("observation_space", "action_space"):
             if not isinstance(getattr(env, name, None), (spaces.Space, dict)):
                 raise SpaceError(
-                    f"{type(env).__name__} must set {name} in __init__ after super().__init__(buf), with one of the make_ helpers or "
-                    f"any gymnasium space; it has {getattr(env, name, None)!r}"
+                    f"{type(env).__name__} must set {name} in __init__ after super().__init__(buf), with a make_ helper or any "
+                    f"gymnasium space; it has {getattr(env, name, None)!r}"
                 )
         self.env = env
         self.observation_space: Any = env.observation_space  # type: ignore[attr-defined]
@@ -70,7 +70,7 @@ class SingleAgent:
         if len(result) == 5:
             return result  # type: ignore[no-any-return]
         if len(result) != 4:
-            raise EnvValueError(f"must return (observation, reward, done, info) or 5 values from step(), it returned {len(result)}")
+            raise EnvValueError(f"must return (observation, reward, done, info) or 5 values from step(), not {len(result)}")
         observation, reward, done, info = result
         done = flag_value(done, "done")
         cut = done and bool(info and info.get("TimeLimit.truncated"))
@@ -124,7 +124,7 @@ class ManyAgents:
             observations, rewards, terminals, truncations, infos = result
             terminals, truncations = self._by_agent(terminals, observations), self._by_agent(truncations, observations)
         else:
-            raise EnvValueError(f"must return (observation, reward, done, info) or 5 values from step(), it returned {len(result)}")
+            raise EnvValueError(f"must return (observation, reward, done, info) or 5 values from step(), not {len(result)}")
         self.agents = [agent for agent in self.agents if not terminals.get(agent) and not truncations.get(agent)]
         return observations, rewards, terminals, truncations, infos
 

@@ -65,7 +65,7 @@ class MultiAgentBatch(PufferEnv):
 
     def step(self, actions: Array) -> tuple[Array, Array, Array, Array, list[Info]]:
         """Step every env with the actions of its living agents."""
-        choices = self._action_codec.decode(actions)
+        choices = self._action_codec.decode(actions, self.first_env * len(self.agents))
         self._clear()
         self.masks[:] = self._living
         infos = []
@@ -109,7 +109,7 @@ class MultiAgentBatch(PufferEnv):
                 terminal = flag_value(terminals.get(agent, False), "terminated")
                 truncation = flag_value(truncations.get(agent, False), "truncated") and not terminal
                 if agent not in observations and not (terminal or truncation):
-                    raise EnvValueError(f"returned no observation for the living agent {agent!r}; it returned {list(observations)}")
+                    raise EnvValueError(f"returned no observation for the living agent {agent!r}, only for {list(observations)}")
                 self.observations[row] = self._observation_codec.encode(observations[agent]) if agent in observations else 0
                 if terminal or truncation:
                     self._end_row(row, terminal, truncation)
@@ -158,15 +158,15 @@ class MultiAgentBatch(PufferEnv):
 
     def _check_agents(self, index: int, env: Any) -> None:
         if tuple(env.possible_agents) != self.agents:
-            raise SpaceError(f"env {index} has agents {list(env.possible_agents)}, env 0 has {list(self.agents)}; they must be equal")
+            raise SpaceError(f"env {index} has agents {list(env.possible_agents)}, unlike env 0 with {list(self.agents)}")
         for name in ("observation_space", "action_space"):
             wanted = getattr(self.envs[0], name)(self.agents[0])
             for agent in self.agents:
                 space = getattr(env, name)(agent)
                 if space != wanted:
                     raise SpaceError(
-                        f"agents {self.agents[0]!r} and {agent!r} of env {index} differ in {name}: {wanted} and {space}; all agents must "
-                        f"have one space: pad the smaller ones in the env"
+                        f"agents {self.agents[0]!r} and {agent!r} of env {index} differ in {name}: {wanted} and {space}; "
+                        f"all agents must have one space: pad the smaller ones in the env"
                     )
 
 

@@ -31,7 +31,7 @@ class Stacked(PufferEnv):
             for name in ("single_observation_space", "single_action_space", "num_agents"):
                 if getattr(env, name) != getattr(first, name):
                     self.close()
-                    raise SpaceError(f"env {index} has {name}={getattr(env, name)}, env 0 has {getattr(first, name)}; they must be equal")
+                    raise SpaceError(f"env {index} has {name} {getattr(env, name)}, unlike env 0 with {getattr(first, name)}")
         self._log = EpisodeLog()
         self._returns = np.zeros(self.num_agents)
         self._lengths = np.zeros(self.num_agents, np.int64)

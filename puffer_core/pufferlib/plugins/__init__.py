@@ -6,6 +6,15 @@ from pufferlib.plugins.registry import Registry, registry
 from pufferlib.plugins.specs import BackendSpec, CommandSpec, EmulatorSpec, EnvFamily, EnvSpec, LoggerSpec, PolicySpec
 
 __all__ = [
-    "BackendSpec", "CommandSpec", "EmulatorSpec", "EnvFamily", "EnvSpec", "LoggerSpec", "Plugin", "PolicySpec", "Registry",
-    "hookimpl", "registry",
+    "BackendSpec",
+    "CommandSpec",
+    "EmulatorSpec",
+    "EnvFamily",
+    "EnvSpec",
+    "LoggerSpec",
+    "Plugin",
+    "PolicySpec",
+    "Registry",
+    "hookimpl",
+    "registry",
 ]

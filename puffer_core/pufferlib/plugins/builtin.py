@@ -14,7 +14,9 @@ PUFFERLIB_API = 1
 def pufferlib_envs() -> Iterable[EnvFamily]:
     return [
         EnvFamily(
-            "gym", target="pufferlib.emulation.gymnasium:make_family", names="pufferlib.emulation.gymnasium:list_ids",
+            "gym",
+            target="pufferlib.emulation.gymnasium:make_family",
+            names="pufferlib.emulation.gymnasium:list_ids",
             summary="Any Gymnasium id, as in gym-CartPole-v1 or gym-module:Id-v0",
         )
     ]
@@ -24,11 +26,15 @@ def pufferlib_envs() -> Iterable[EnvFamily]:
 def pufferlib_emulators() -> Iterable[EmulatorSpec]:
     return [
         EmulatorSpec(
-            "gymnasium", target="pufferlib.emulation.gymnasium:GymnasiumBatch", summary="gymnasium.Env",
+            "gymnasium",
+            target="pufferlib.emulation.gymnasium:GymnasiumBatch",
+            summary="gymnasium.Env",
             classes=("gymnasium.core:Env",),
         ),
         EmulatorSpec(
-            "declarative", target="pufferlib.emulation.declarative:declarative_batch", summary="PufferEnv, declarative style",
+            "declarative",
+            target="pufferlib.emulation.declarative:declarative_batch",
+            summary="PufferEnv, declarative style",
             classes=("pufferlib.env:PufferEnv",),
         ),
     ]
@@ -38,8 +44,12 @@ def pufferlib_emulators() -> Iterable[EmulatorSpec]:
 def pufferlib_policies() -> Iterable[PolicySpec]:
     return [
         PolicySpec("mlp", target="pufferlib.policies.mlp:MLP", summary="Fully connected layers"),
-        PolicySpec("lstm", target="pufferlib.policies.recurrent:LSTM", summary="A long short-term memory (Hochreiter & Schmidhuber 1997)"),
-        PolicySpec("mingru", target="pufferlib.policies.recurrent:MinGRU", summary="A minimal gated recurrent unit (Feng et al. 2024)"),
+        PolicySpec(
+            "lstm", target="pufferlib.policies.recurrent:LSTM", summary="A long short-term memory (Hochreiter & Schmidhuber 1997)"
+        ),
+        PolicySpec(
+            "mingru", target="pufferlib.policies.recurrent:MinGRU", summary="A minimal gated recurrent unit (Feng et al. 2024)"
+        ),
     ]
 
 
@@ -56,7 +66,9 @@ def pufferlib_backends() -> Iterable[BackendSpec]:
     return [
         BackendSpec("serial", target="pufferlib.vector.serial:SerialVec", summary="No workers: envs step in the caller's thread"),
         BackendSpec(
-            "threads", target="pufferlib.vector.threads:ThreadVec", summary="Native envs on a pool of threads, without the GIL",
+            "threads",
+            target="pufferlib.vector.threads:ThreadVec",
+            summary="Native envs on a pool of threads, without the GIL",
             native_only=True,
         ),
     ]

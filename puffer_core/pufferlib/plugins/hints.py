@@ -6,10 +6,28 @@ import difflib
 
 # The first word of an env's (or the whole of another) name -> the extra of pufferlib that installs it.
 PROVIDERS = {
-    "ocean": "ocean", "atari": "atari", "procgen": "procgen", "pettingzoo": "pettingzoo", "minigrid": "minigrid", "babyai": "minigrid",
-    "nethack": "nethack", "minihack": "nethack", "nle": "nethack", "crafter": "crafter", "nmmo": "nmmo", "griddly": "griddly",
-    "microrts": "microrts", "gpudrive": "gpudrive", "wandb": "loggers", "neptune": "loggers", "tensorboard": "loggers",
-    "trackio": "loggers", "mlflow": "loggers", "ray": "ray", "sweep": "sweep", "web": "web",
+    "ocean": "ocean",
+    "atari": "atari",
+    "procgen": "procgen",
+    "pettingzoo": "pettingzoo",
+    "minigrid": "minigrid",
+    "babyai": "minigrid",
+    "nethack": "nethack",
+    "minihack": "nethack",
+    "nle": "nethack",
+    "crafter": "crafter",
+    "nmmo": "nmmo",
+    "griddly": "griddly",
+    "microrts": "microrts",
+    "gpudrive": "gpudrive",
+    "wandb": "loggers",
+    "neptune": "loggers",
+    "tensorboard": "loggers",
+    "trackio": "loggers",
+    "mlflow": "loggers",
+    "ray": "ray",
+    "sweep": "sweep",
+    "web": "web",
 }
 
 

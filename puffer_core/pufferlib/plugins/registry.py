@@ -82,7 +82,7 @@ class Registry:
         the name belongs to a plugin that is left out.
         """
         if not isinstance(name, str):
-            raise EnvNotFoundError(f"an environment's name is text, got {name!r}; pufferlib.emulate takes classes, factories and envs")
+            raise EnvNotFoundError(f"an environment's name is text, got {name!r}; pufferlib.emulate takes classes and factories")
         if entry := self._entries.get(("env", name)):
             return entry.record  # type: ignore[no-any-return]
         for family in self.families():
@@ -117,14 +117,14 @@ class Registry:
             return None
         found = importlib.util.find_spec(plugin.module.partition(":")[0])
         if found is None or found.origin is None:
-            raise PluginError(f"env {spec.name!r}: module {plugin.module!r} of plugin {plugin.label} has no folder for its preset")
+            raise PluginError(f"env {spec.name!r}: module {plugin.module!r} of plugin {plugin.label} has no folder")
         path = Path(found.origin).parent / spec.preset
         if not path.is_file():
             raise PluginError(f"env {spec.name!r} of plugin {plugin.label}: its preset {path} is missing")
         return path
 
     def resolve(self, target: Any, record: Any = None) -> Any:
-        """What `"package.module:attribute"` names, imported now; anything else as it is. Raises PluginError that names the record."""
+        """What `"package.module:attribute"` names, imported now; anything else as it is. A PluginError names the record."""
         if not isinstance(target, str):
             return target
         module, _, attribute = target.partition(":")
@@ -134,7 +134,8 @@ class Registry:
             whose = f"target {target!r}"
             if record is not None:
                 plugin = self.plugin_of(record)
-                whose = f"{record.kind} {record.name!r}{f' of plugin {plugin.label}' if plugin else ''} points to {target!r}, which"
+                owner = f" of plugin {plugin.label}" if plugin else ""
+                whose = f"{record.kind} {record.name!r}{owner} points to {target!r}, which"
             raise PluginError(f"{whose} cannot be imported: {type(error).__name__}: {error}") from error
 
     # ------------------------------------------------------------ registering
@@ -156,8 +157,11 @@ class Registry:
         if plugin.status != "ok":
             return
         keys = [(record.kind, name) for record in plugin.records for name in names_of(record)]
-        clashes = [f"{kind} {name!r} is already registered by plugin {self._entries[kind, name].plugin.label}"
-                   for kind, name in keys if (kind, name) in self._entries]
+        clashes = [
+            f"{kind} {name!r} is already registered by plugin {self._entries[kind, name].plugin.label}"
+            for kind, name in keys
+            if (kind, name) in self._entries
+        ]
         clashes += [f"it registers {kind} {name!r} twice" for kind, name in sorted({key for key in keys if keys.count(key) > 1})]
         twin = next((p for p in self._plugins[:-1] if p.name == plugin.name and p.status == "ok"), None)
         if twin:

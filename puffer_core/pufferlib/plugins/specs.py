@@ -59,7 +59,7 @@ class EnvSpec(Spec):
         super().__post_init__()
         if not isinstance(self.kwargs, Mapping) or not all(isinstance(key, str) for key in self.kwargs):
             raise PluginError(f"EnvSpec {self.name!r}: kwargs must be a mapping of names to values, got {self.kwargs!r}")
-        if isinstance(self.aliases, str) or not all(isinstance(alias, str) and NAME.fullmatch(alias) for alias in self.aliases):
+        if not isinstance(self.aliases, tuple) or not all(isinstance(a, str) and NAME.fullmatch(a) for a in self.aliases):
             raise PluginError(f"EnvSpec {self.name!r}: aliases must be a tuple of names, got {self.aliases!r}")
         if self.preset is not None and not isinstance(self.preset, str):
             raise PluginError(f"EnvSpec {self.name!r}: preset must be a path relative to the package, got {self.preset!r}")
@@ -98,7 +98,7 @@ class EnvFamily:
 class EmulatorSpec(Spec):
     """An adapter from a foreign env API to PufferEnv batches.
 
-    classes: `"package.module:Class"` of the env base classes that it adapts; they are compared by name, so that nothing is imported
+    classes: `"package.module:Class"` of the env base classes that it adapts, compared by name so that nothing is imported
     target: called as `target(factory, num_envs=k)`, where `factory()` makes one foreign env; returns a PufferEnv batch
     """
 

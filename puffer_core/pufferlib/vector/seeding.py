@@ -16,8 +16,6 @@ def env_seeds(seed: int | None, n: int) -> list[int]:
     Env k's seed does not depend on n, so neither on how many envs, workers or batches there are. Neighbouring seeds
     give unrelated lists.
     """
-    if seed is not None:
-        seed = whole_seed(seed)
     source = np.random.SeedSequence(seed)
     drawn = n + 8
     while True:
@@ -31,7 +29,7 @@ def env_seeds(seed: int | None, n: int) -> list[int]:
 def spread_seed(seed: Any, n: int) -> list[int]:
     """One seed per env: from one int (or None, fresh entropy) by `env_seeds`, from a sequence of n ints as it is."""
     if seed is None or isinstance(seed, (int, np.integer)):
-        return env_seeds(seed, n)
+        return env_seeds(None if seed is None else whole_seed(seed), n)
     if not isinstance(seed, (Sequence, np.ndarray)) or isinstance(seed, str):
         raise ConfigError(f"seed must be None, a whole number or one per env, got {seed!r}")
     if len(seed) != n:

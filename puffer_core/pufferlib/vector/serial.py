@@ -67,6 +67,11 @@ class SerialVec(VecEnv):
 def env_facts(env: PufferEnv) -> EnvFacts:
     """What a VecEnv needs to know, read off one batch of `env.num_envs` envs."""
     return EnvFacts(
-        env.single_observation_space, env.single_action_space, env.num_agents // env.num_envs, env.action_mask_size,
-        env.is_native, env.render_mode, dict(getattr(env, "metadata", None) or {}),
+        env.single_observation_space,
+        env.single_action_space,
+        env.num_agents // env.num_envs,
+        env.action_mask_size,
+        env.is_native,
+        env.render_mode,
+        dict(getattr(env, "metadata", None) or {}),
     )

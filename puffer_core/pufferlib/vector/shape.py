@@ -13,7 +13,7 @@ from pufferlib.errors import ConfigError
 
 @dataclass(frozen=True)
 class VecShape:
-    """Counts that fit: `num_workers` divides `num_envs`; `batch_size` (envs) is some workers' whole shares and divides `num_envs`."""
+    """Counts that fit: num_workers divides num_envs; batch_size (envs) is some workers' whole shares and divides num_envs."""
 
     num_envs: int
     num_workers: int
@@ -68,7 +68,9 @@ def check_shape(
 def whole(name: str, value: Any) -> int:
     """`value` as an int of at least 1. Raises ConfigError naming the argument."""
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, np.integer)):
-        near = f"; nearest: {_listed(sorted({max(1, int(value)), int(value) + 1}))}" if isinstance(value, float) and np.isfinite(value) else ""
+        near = ""
+        if isinstance(value, float) and np.isfinite(value):
+            near = f"; nearest: {_listed(sorted({max(1, int(value)), int(value) + 1}))}"
         raise ConfigError(f"{name} must be a whole number, got {value!r} of type {type(value).__name__}{near}")
     if value < 1:
         raise ConfigError(f"{name} must be at least 1, got {int(value)}; nearest: 1")

@@ -76,7 +76,7 @@ class VecEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         self.num_agents = shape.num_envs * facts.agents_per_env
         self.agents_per_batch = shape.batch_size * facts.agents_per_env
         self.action_mask_size = facts.action_mask_size
-        self.single_observation_space = facts.observation_space
+        self.single_observation_space: spaces.Box = facts.observation_space
         self.single_action_space = facts.action_space
         self.observation_space = batch_space(facts.observation_space, self.num_agents)
         self.action_space = batch_space(facts.action_space, self.num_agents)
@@ -106,7 +106,10 @@ class VecEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         self._finish_running()
         self._slots = [0] * self.num_batches
         self.storage = Buffers.allocate(
-            self.single_observation_space, self.single_action_space, whole("slots", slots), self.num_agents,
+            self.single_observation_space,
+            self.single_action_space,
+            whole("slots", slots),
+            self.num_agents,
             action_mask_size=self.action_mask_size,
         )
         self._slot_views: list[Buffers] = [self.storage[slot] for slot in range(slots)]
@@ -141,9 +144,8 @@ class VecEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
             self._refuse_recv()
         group = self._collect(self._running[:1] if self.in_order else self._running)
         view = self._views[self._slots[group]][group]
-        return Batch(
-            view.observations, view.rewards, view.terminals, view.truncations, view.masks, self._take_infos(group), self._rows[group]
-        )
+        infos = self._take_infos(group)
+        return Batch(view.observations, view.rewards, view.terminals, view.truncations, view.masks, infos, self._rows[group])
 
     def send(self, actions: Any, slot: int = 0) -> None:
         """Let the batch received last (of several: the one received first) take one step; its results go to `slot`.
