@@ -222,7 +222,8 @@ def newest_checkpoint(run_dir: str | Path) -> Path:
             log.warning("%s; trying the one before it", error)
         else:
             return path
-    raise CheckpointError(f"{run_dir}: none of its {len(found)} checkpoints can be read" if found else f"{run_dir}: has no checkpoint yet")
+    reason = f"none of its {len(found)} checkpoints can be read" if found else "it has no checkpoint yet"
+    raise CheckpointError(f"{run_dir}: {reason}")
 
 
 def spaces_of(path: Path) -> tuple[Any, Any]:

@@ -192,7 +192,10 @@ def record(env: Any, video: Any, episodes: int, finished: list[Episode]) -> None
     share = -(-episodes // env.num_agents)
     if sum(episode.row == 0 for episode in finished) >= share:
         return
-    frame = env.render()
+    try:
+        frame = env.render()
+    except Exception as error:  # of any type: it comes from the environment
+        raise RenderError(f"this environment's render() failed: {type(error).__name__}: {error}") from error
     if frame is None:
         raise RenderError("this environment gives no frames (its render() returned None)")
     video.add(np.asarray(frame))

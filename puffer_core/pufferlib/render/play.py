@@ -66,7 +66,9 @@ class WindowPlayer:
         self.keys = KeyMap(keys, getattr(env, "idle_action", 0), env.single_action_space) if keys else None
         self.agent, self.paused = 0, False
         self.is_manual = self.keys is not None and actor is None
+        self._down: list[str] = []
         self._latched: list[str] = []
+        """Game keys that went down since the last step, and those that still are, oldest first."""
         self.observations: Array = env.reset(seed)[0]
         picture = self._picture()
         height, width = picture.shape[:2] if isinstance(picture, np.ndarray) else (picture.height, picture.width)
@@ -75,21 +77,15 @@ class WindowPlayer:
     def run(self, is_done: Callable[[], bool] = lambda: False) -> None:
         """Play until the user closes the window or `is_done` says so."""
         due = time.monotonic()
-        picture, shown_step = self._picture(), True
         while not is_done():
-            self.window.show(picture, self.help_line())
+            self.window.show(self._picture(), self.help_line())
             if self.handle(self.window.poll()):
                 return
             now = time.monotonic()
-            if self.paused:
-                due = now
-            due = max(due, now - 4 * PICTURE_S)  # a slow machine plays slower instead of ever faster
+            due = now if self.paused else max(due, now - 4 * PICTURE_S)  # a slow machine plays slower, not in bursts
             while due <= now and not self.paused and not is_done():
                 self.step()
                 due += 1 / self.rate
-                shown_step = False
-            if not shown_step or not isinstance(picture, np.ndarray):
-                picture, shown_step = self._picture(), True
 
     def handle(self, given: Input) -> bool:
         """Obey the keys. True: the user wants to leave."""
@@ -98,10 +94,8 @@ class WindowPlayer:
             return True
         if any(name in game for name in given.pressed):
             self.is_manual = True
-        self._latched = [name for name in self._latched if name not in given.down] + [
-            name for name in (*given.pressed, *given.down) if name in game and name not in self._latched
-        ]
         self._down = given.down
+        self._latched += [name for name in dict.fromkeys((*given.pressed, *given.down)) if name in game and name not in self._latched]
         for name in (ALIASES.get(name, name) for name in given.pressed if name not in game):
             if name == "r":
                 self.reset()
@@ -141,8 +135,6 @@ class WindowPlayer:
             self.actor.forget(ended)
         if self.on_step:
             self.on_step(rewards, terminals, truncations)
-
-    _down: list[str] = []
 
     def help_line(self) -> str:
         """Who plays, and the keys."""

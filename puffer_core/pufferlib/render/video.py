@@ -38,8 +38,8 @@ class VideoWriter:
             if suffix == ".gif":
                 self._writer: Any = imageio.get_writer(self.path, mode="I", duration=max(20, round(100 / fps) * 10), loop=0)
             else:
-                settings: dict[str, Any] = {"codec": CODECS[suffix], "quality": 8, "macro_block_size": 1, "ffmpeg_log_level": "error"}
-                self._writer = imageio.get_writer(self.path, format="FFMPEG", fps=fps, **settings)
+                settings: dict[str, Any] = {"codec": CODECS[suffix], "quality": 8, "macro_block_size": 1}
+                self._writer = imageio.get_writer(self.path, format="FFMPEG", fps=fps, ffmpeg_log_level="error", **settings)
         except (ImportError, OSError, ValueError) as error:
             raise RenderError(f"video {str(path)!r}: {error}; {NO_IMAGEIO}") from error
 
