@@ -1,11 +1,10 @@
-"""Every test with an argument `game` runs once for each game found by folder. Hints for a game's checks stand in its `checks.toml`."""
+"""Every test with an argument `game` runs once for each game found by folder. Hints for it stand in the game's `checks.toml`."""
 
 from __future__ import annotations
 
 import importlib
 import subprocess
 import sysconfig
-import tomllib
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -15,6 +14,7 @@ import pytest
 from gymnasium import spaces
 
 import pufferlib_ocean
+from pufferlib.config.files import read_toml
 from pufferlib.native import Bool, Choice, NativeEnv, get_include
 
 PACKAGE = Path(pufferlib_ocean.__file__).parent
@@ -38,7 +38,7 @@ class Game:
     @cached_property
     def hints(self) -> dict[str, Any]:
         path = PACKAGE / self.name / "checks.toml"
-        return tomllib.loads(path.read_text()) if path.is_file() else {}
+        return read_toml(path) if path.is_file() else {}
 
     @property
     def argument_names(self) -> list[str]:
@@ -50,7 +50,10 @@ class Game:
         for argument in self.cls.arguments:
             for value in ends(argument):
                 needs = self.hints.get("with", {}).get(argument.name, {})
-                corners[f"{argument.name}={value}"] = {**{k: v for k, v in needs.items() if k != argument.name}, argument.name: value}
+                corners[f"{argument.name}={value}"] = {
+                    **{k: v for k, v in needs.items() if k != argument.name},
+                    argument.name: value,
+                }
         return corners
 
     def driver_words(self, arguments: dict[str, Any]) -> list[str]:
@@ -59,8 +62,11 @@ class Game:
         space = env.single_action_space
         if isinstance(space, spaces.Box):
             words = ["box", str(space.low.flat[0]), str(space.high.flat[0]), str(space.low.size)]
+        elif isinstance(space, spaces.MultiDiscrete):
+            words = ["discrete", ",".join(str(n) for n in space.nvec.ravel())]
         else:
-            words = ["discrete", ",".join(str(n) for n in ([space.n] if isinstance(space, spaces.Discrete) else space.nvec.ravel()))]
+            assert isinstance(space, spaces.Discrete)
+            words = ["discrete", str(space.n)]
         words += [f"{a.name}={float(a.to_c(getattr(env.args, a.name)))!r}" for a in self.cls.arguments]
         env.close()
         return words
@@ -83,18 +89,27 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 @pytest.fixture(scope="session")
 def compile_driver(tmp_path_factory: pytest.TempPathFactory) -> Any:
     """compile_driver(name, *flags) -> the program made of tests/driver.c and that game's header; compiled once."""
-    folder, made = tmp_path_factory.mktemp("drivers"), {}
+    folder = tmp_path_factory.mktemp("drivers")
+    made: dict[tuple[str, tuple[str, ...]], Path] = {}
 
     def compile_driver(name: str, *flags: str) -> Path:
         if (name, flags) not in made:
             program = folder / f"{name}_{len(made)}"
             compiler = (sysconfig.get_config_var("CC") or "cc").split()
-            command = [*compiler, *WARNINGS, *flags, f"-I{get_include()}", f"-I{PACKAGE}", f"-DGAME={name}", f'-DHEADER="{name}/{name}.h"']
-            done = subprocess.run([*command, str(Path(__file__).with_name("driver.c")), "-o", str(program), "-lm"], capture_output=True, text=True)
+            command = [
+                *compiler,
+                *WARNINGS,
+                *flags,
+                f"-I{get_include()}",
+                f"-I{PACKAGE}",
+                f"-DGAME={name}",
+                f'-DHEADER="{name}/{name}.h"',
+            ]
+            done = subprocess.run(
+                [*command, str(Path(__file__).with_name("driver.c")), "-o", str(program), "-lm"], capture_output=True, text=True
+            )
             assert done.returncode == 0, done.stderr
             made[name, flags] = program
         return made[name, flags]
 
     return compile_driver
-
-

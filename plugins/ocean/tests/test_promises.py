@@ -125,11 +125,11 @@ def outside(argument):
 def test_every_argument_is_refused_outside_of_its_limits(game):
     for argument in game.cls.arguments:
         for value in outside(argument):
-            with pytest.raises(ValueError) as caught:
+            with pytest.raises(ValueError, match=f"{game.name}: {argument.name} must be ") as caught:
                 game.cls(**{argument.name: value})
             said = str(caught.value)
             shown = f"{value:g}" if isinstance(value, float) and not isinstance(argument, Int) else str(value)
-            assert said.startswith(f"{game.name}: {argument.name} must be ") and said.rstrip("'").endswith(shown), said
+            assert said.rstrip("'").endswith(shown), said
             if not isinstance(argument, (Bool, Choice)):
                 assert re.search(r"\[.+, .+\]", said), said
 

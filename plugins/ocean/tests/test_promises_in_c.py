@@ -36,7 +36,9 @@ def test_hash_of_20000_steps_is_the_committed_one(game, compile_driver):
     """The compiled driver and the Python binding give the same bits, and those of the commit."""
     in_c = run(compile_driver(game.name, "-O2"), "hash", HASH_STEPS, *game.driver_words({}))
     assert in_c == hash_through_python(game), "the binding and the driver differ"
-    assert in_c == game.hints.get("hash"), f'if the rules of {game.name} changed on purpose, put hash = "{in_c}" into its checks.toml'
+    assert in_c == game.hints.get("hash"), (
+        f'if the rules of {game.name} changed on purpose, put hash = "{in_c}" into its checks.toml'
+    )
 
 
 def hash_through_python(game):

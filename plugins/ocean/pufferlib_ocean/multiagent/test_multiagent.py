@@ -24,7 +24,9 @@ def test_rewards_of_every_pair_of_actions(actions, rewards):
         assert (got == np.tile(rewards, 4)).all() and terminals.all() and not truncations.any()
         assert (observations == env.final_observations).all()
     log = env.drain_log()
-    assert log["n"] == 24 and log["score"] == log["perf"] == log["episode_return"] == np.mean(rewards) and log["episode_length"] == 1
+    assert (
+        log["n"] == 24 and log["score"] == log["perf"] == log["episode_return"] == np.mean(rewards) and log["episode_length"] == 1
+    )
 
 
 @pytest.mark.parametrize("chance", [0.0, 0.3, 0.5, 1.0])

@@ -23,7 +23,12 @@ def guess(bits):
 
 @pytest.mark.parametrize(("length", "map_seed"), [(1, 0), (5, 0), (5, 1), (16, 2**31 - 1)])
 def test_the_bits_come_from_map_seed_alone(length, map_seed):
-    log = play(Password(num_envs=40, length=length, map_seed=map_seed), guess(bits_of(length, map_seed)), steps=2 * length, seed=map_seed % 7)
+    log = play(
+        Password(num_envs=40, length=length, map_seed=map_seed),
+        guess(bits_of(length, map_seed)),
+        steps=2 * length,
+        seed=map_seed % 7,
+    )
     assert log["n"] == 80 and log["score"] == log["perf"] == log["episode_return"] == 1 and log["episode_length"] == length
 
 

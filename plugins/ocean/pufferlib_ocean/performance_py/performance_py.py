@@ -18,10 +18,19 @@ class PerformancePy(PufferEnv):
     """One world. The arguments, observations and episodes are those of `pufferlib_ocean.performance`."""
 
     def __init__(
-        self, work: int = 1000, spread: float = 0.0, obs_size: int = 64, max_steps: int = 100, seed: int | None = None, buf: Buffers | None = None
+        self,
+        work: int = 1000,
+        spread: float = 0.0,
+        obs_size: int = 64,
+        max_steps: int = 100,
+        seed: int | None = None,
+        buf: Buffers | None = None,
     ) -> None:
         for name, value, low, high in (
-            ("work", work, 0, 10**7), ("spread", spread, 0, 1), ("obs_size", obs_size, 1, 65536), ("max_steps", max_steps, 0, 10**9)
+            ("work", work, 0, 10**7),
+            ("spread", spread, 0, 1),
+            ("obs_size", obs_size, 1, 65536),
+            ("max_steps", max_steps, 0, 10**9),
         ):
             if not low <= value <= high:
                 raise ConfigError(f"performance_py: {name} must be in [{low}, {high}], got {value}")

@@ -9,7 +9,12 @@ from pufferlib_ocean.performance_py import PerformancePy
 
 @pytest.mark.parametrize(
     "arguments",
-    [{"work": 20}, {"work": 0}, {"work": 15, "spread": 0.5, "max_steps": 7}, {"work": 9, "spread": 1.0, "obs_size": 1, "max_steps": 0}],
+    [
+        {"work": 20},
+        {"work": 0},
+        {"work": 15, "spread": 0.5, "max_steps": 7},
+        {"work": 9, "spread": 1.0, "obs_size": 1, "max_steps": 0},
+    ],
 )
 def test_twins_give_equal_bits(arguments):
     c, python = Performance(**arguments), PerformancePy(**arguments)
@@ -31,7 +36,9 @@ def test_infos_report_ended_episodes():
     assert infos[:2] == [[], []] and infos[2] == [{"score": 0.0, "perf": 0.0, "episode_return": 0.0, "episode_length": 3}]
 
 
-@pytest.mark.parametrize(("name", "value"), [("work", -1), ("work", 10**7 + 1), ("spread", 1.5), ("obs_size", 0), ("max_steps", -1)])
+@pytest.mark.parametrize(
+    ("name", "value"), [("work", -1), ("work", 10**7 + 1), ("spread", 1.5), ("obs_size", 0), ("max_steps", -1)]
+)
 def test_arguments_out_of_range_are_refused(name, value):
     with pytest.raises(ValueError, match=rf"performance_py: {name} must be in \[.*\], got {value}"):
         PerformancePy(**{name: value})
