@@ -62,7 +62,7 @@ class PerformancePy(PufferEnv):
         self.truncations[:] = self.max_steps > 0 and self.t >= self.max_steps
         if self.truncations[0]:
             self._observe(self.final_observations)
-            infos.append({"score": 0.0, "perf": 0.0, "episode_return": 0.0, "episode_length": self.t})
+            infos.append({"score": 0.0, "perf": 0.0})
             self._begin_episode()
         self._observe(self.observations)
         return self.observations, self.rewards, self.terminals, self.truncations, infos

@@ -33,7 +33,7 @@ def test_infos_report_ended_episodes():
     env = PerformancePy(work=1, max_steps=3)
     env.reset(0)
     infos = [env.step(np.zeros(1, np.int32))[4] for _ in range(3)]
-    assert infos[:2] == [[], []] and infos[2] == [{"score": 0.0, "perf": 0.0, "episode_return": 0.0, "episode_length": 3}]
+    assert infos[:2] == [[], []] and infos[2] == [{"score": 0.0, "perf": 0.0}]
 
 
 @pytest.mark.parametrize(
