@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from typing import Any
 
 import numpy as np
@@ -39,7 +40,7 @@ class PerformancePy(PufferEnv):
         self.single_action_space = Discrete(2)
         self.num_agents = 1
         super().__init__(buf)
-        self.random = Pcg32(int(np.random.default_rng(seed).integers(2**31)) if seed is None else seed)
+        self.random = Pcg32(secrets.randbits(31) if seed is None else seed)
 
     def reset(self, seed: int | list[int] | None = None) -> tuple[Array, list[dict[str, Any]]]:
         if seed is not None:
