@@ -250,9 +250,24 @@ static inline void maze_reset(Maze *g, uint64_t seed) {
     maze_restart(g);
 }
 
+/* The whole maze; an outline shows how far the agent sees. */
 static inline void maze_draw(const Maze *g, Draw *d) {
-    (void)g;
-    draw_clear(d, 0x000000FF);
+    static const uint32_t palette[256] = {
+        [MAZE_OPEN] = DRAW_FLOOR, [MAZE_WALL] = DRAW_EDGE, [MAZE_GOAL] = DRAW_AMBER, [MAZE_VISITED] = 0x2A4A52FFu};
+    uint8_t codes[MAZE_MAX_SIZE * MAZE_MAX_SIZE];
+    int size = g->args.size;
+    float cell = (float)(420 / size), left = (640.0f - cell * (float)size) / 2, top = 44.0f + (420.0f - cell * (float)size) / 2;
+    for (int y = 0; y < size; y++) memcpy(codes + y * size, g->grid + (y + g->margin) * g->stride + g->margin, (size_t)size);
+
+    draw_clear(d, DRAW_BACKGROUND);
+    draw_number(d, left, 14, 20, DRAW_INK, "step ", g->t);
+    draw_number(d, left + 130, 14, 20, DRAW_DIM, "shortest way ", g->shortest);
+    draw_tiles(d, left, top, cell, size, size, codes, palette);
+    int x = g->self % g->stride - g->margin, y = g->self / g->stride - g->margin;
+    int x0 = puffer_clipi(x - g->args.vision, 0, size), x1 = puffer_clipi(x + g->args.vision + 1, 0, size);
+    int y0 = puffer_clipi(y - g->args.vision, 0, size), y1 = puffer_clipi(y + g->args.vision + 1, 0, size);
+    draw_outline(d, left + cell * (float)x0, top + cell * (float)y0, cell * (float)(x1 - x0), cell * (float)(y1 - y0), 1, DRAW_DIM);
+    draw_circle(d, left + cell * ((float)x + 0.5f), top + cell * ((float)y + 0.5f), 0.4f * cell, DRAW_TEAL);
 }
 
 PUFFER_GAME_SHARED(maze, Maze, maze_shared_bytes, maze_shared_init);

@@ -356,9 +356,50 @@ static inline void snake_reset(Snake *g, uint64_t seed) {
     snake_restart(g);
 }
 
+/* ---------------------------------------------------------------- drawing */
+
+enum { SNAKE_COLORS = 6, SNAKE_FIRST_COLOR = 4, SNAKE_VIEW_WIDTH = 624, SNAKE_VIEW_HEIGHT = 420 };
+
+/* What a tile shows: codes up to SNAKE_CORPSE, then a body and a head of each colour. */
+static inline uint8_t snake_tile(const Snake *g, int32_t cell) {
+    int code = g->grid[cell];
+    if (code < SNAKE_BODY) return (uint8_t)code;
+    return (uint8_t)(SNAKE_FIRST_COLOR + g->owner[cell] % SNAKE_COLORS * 2 + (code - SNAKE_BODY));
+}
+
+/* Where the field has more cells than the view has pixels, a tile shows the most telling of block x block cells. */
+static inline uint8_t snake_block_tile(const Snake *g, int x0, int y0, int block) {
+    uint8_t tile = SNAKE_EMPTY;
+    for (int y = y0; y < y0 + block && y < g->args.height; y++)
+        for (int x = x0; x < x0 + block && x < g->args.width; x++) {
+            uint8_t here = snake_tile(g, snake_cell(g, (uint32_t)(y * g->args.width + x)));
+            if (here > tile) tile = here;
+        }
+    return tile;
+}
+
+/* Row by row, since the field's size is not known when this is compiled. */
 static inline void snake_draw(const Snake *g, Draw *d) {
-    (void)g;
-    draw_clear(d, 0x000000FF);
+    static const uint32_t palette[256] = {[SNAKE_EMPTY] = DRAW_FLOOR, [SNAKE_FOOD] = 0x4C9A58FFu, [SNAKE_CORPSE] = 0x6B5348FFu,
+                                          0x1F9288FFu, 0x7CF0E4FFu, 0xB98422FFu, 0xFFE09AFFu, 0x3A6FC4FFu, 0xA9CBFFFFu,
+                                          0xB8443DFFu, 0xFFB0AAFFu, 0x8A55B5FFu, 0xE0BDFFFFu, 0x8B98A5FFu, 0xFFFFFFFFu};
+    int block = 1, longest = 0;
+    while (g->args.width > block * SNAKE_VIEW_WIDTH || g->args.height > block * SNAKE_VIEW_HEIGHT) block++;
+    int columns = (g->args.width + block - 1) / block, rows = (g->args.height + block - 1) / block;
+    int cell = SNAKE_VIEW_WIDTH / columns < SNAKE_VIEW_HEIGHT / rows ? SNAKE_VIEW_WIDTH / columns : SNAKE_VIEW_HEIGHT / rows;
+    float left = (640.0f - (float)(cell * columns)) / 2, top = 46.0f + (SNAKE_VIEW_HEIGHT - (float)(cell * rows)) / 2;
+    for (int i = 0; i < g->args.num_snakes; i++)
+        if (g->snakes[i].length > longest) longest = g->snakes[i].length;
+
+    draw_clear(d, DRAW_BACKGROUND);
+    draw_number(d, 16, 14, 20, DRAW_INK, "longest ", longest);
+    draw_number(d, 160, 14, 20, DRAW_DIM, "snakes ", g->args.num_snakes);
+    draw_outline(d, left - 3, top - 3, (float)(cell * columns + 6), (float)(cell * rows + 6), 3, DRAW_EDGE);
+    for (int y = 0; y < rows; y++) {
+        uint8_t tiles[SNAKE_VIEW_WIDTH];
+        for (int x = 0; x < columns; x++) tiles[x] = snake_block_tile(g, x * block, y * block, block);
+        draw_tiles(d, left, top + (float)(cell * y), (float)cell, columns, 1, tiles, palette);
+    }
 }
 
 PUFFER_GAME(snake, Snake);

@@ -256,9 +256,32 @@ static inline void target_reset(Target *g, uint64_t seed) {
     target_restart(g);
 }
 
+/* An arrowhead along the heading, `r` from its centre to its tip. */
+static inline void target_draw_agent(Draw *d, float x, float y, float hx, float hy, float r, uint32_t color) {
+    draw_tri(d, x + r * hx, y + r * hy, x - 0.8f * r * hx - 0.6f * r * hy, y - 0.8f * r * hy + 0.6f * r * hx,
+             x - 0.8f * r * hx + 0.6f * r * hy, y - 0.8f * r * hy - 0.6f * r * hx, color);
+}
+
 static inline void target_draw(const Target *g, Draw *d) {
-    (void)g;
-    draw_clear(d, 0x000000FF);
+    static const uint32_t colors[5] = {DRAW_TEAL, DRAW_BLUE, DRAW_GREEN, DRAW_CORAL, DRAW_INK};
+    float scale = puffer_minf(624.0f / g->width, 420.0f / g->height);
+    float w = scale * g->width, h = scale * g->height, left = (640.0f - w) / 2, top = 44.0f + (424.0f - h) / 2;
+    int64_t reached = 0;
+    for (int i = 0; i < g->args.num_agents; i++) reached += g->reached[i];
+
+    draw_clear(d, DRAW_BACKGROUND);
+    draw_number(d, 16, 14, 20, DRAW_INK, "goals ", reached);
+    draw_number(d, 160, 14, 20, DRAW_DIM, "step ", g->t);
+    draw_rect(d, left, top, w, h, DRAW_FLOOR);
+    draw_outline(d, left - 2, top - 2, w + 4, h + 4, 2, DRAW_EDGE);
+    for (int j = 0; j < g->args.num_goals; j++) {
+        float x = left + scale * g->goals.x[j], y = top + scale * g->goals.y[j];
+        draw_circle(d, x, y, scale * TARGET_RADIUS, 0xF2B84B50u);
+        draw_circle(d, x, y, puffer_maxf(3.0f, 0.4f * scale * TARGET_RADIUS), DRAW_AMBER);
+    }
+    for (int i = 0; i < g->args.num_agents; i++)
+        target_draw_agent(d, left + scale * g->agents.x[i], top + scale * g->agents.y[i], g->headings.x[i], g->headings.y[i],
+                          puffer_maxf(7.0f, 0.7f * scale * TARGET_RADIUS), colors[i % 5]);
 }
 
 PUFFER_GAME(target, Target);

@@ -1,0 +1,1 @@
+from pufferlib_ocean.maze.maze import Maze as Maze

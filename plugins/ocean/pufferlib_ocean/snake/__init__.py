@@ -1,0 +1,1 @@
+from pufferlib_ocean.snake.snake import Snake as Snake

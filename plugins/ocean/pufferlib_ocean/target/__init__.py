@@ -1,0 +1,1 @@
+from pufferlib_ocean.target.target import Target as Target
