@@ -15,16 +15,12 @@ from cpython.buffer cimport PyBUF_SIMPLE, PyBUF_WRITABLE, PyBuffer_FillInfo, PyB
 from cpython.exc cimport PyErr_CheckSignals
 from cpython.pycapsule cimport PyCapsule_GetPointer
 
-from pufferlib.errors import ClosedError, ConfigError, EnvError, RenderError, ShapeError
+from pufferlib.errors import ClosedError, ConfigError, EnvError, ShapeError
 
 cdef extern from "puffer_env.h" nogil:
     const int PUFFER_API
-    ctypedef struct DrawCommand:
-        pass
     ctypedef struct Draw:
-        int32_t width, height, count, used, overflow
-        DrawCommand *commands
-        uint8_t *bytes
+        pass
     void draw_begin(Draw *)
     ctypedef struct PufferIO:
         void *obs
@@ -74,22 +70,6 @@ cdef extern from "pool.h" nogil:
     int pool_wait(Pool *, int, int64_t)
     void pool_quiesce(Pool *)
     void pool_run_all(Pool *)
-
-cdef extern from *:
-    """
-    #if defined(__has_include)
-    #if __has_include("raster.h")
-    #include "raster.h"
-    #define PUFFER_HAS_RASTER 1
-    #endif
-    #endif
-    #ifndef PUFFER_HAS_RASTER
-    #define PUFFER_HAS_RASTER 0
-    static void raster_draw(const Draw *draw, uint8_t *rgb) { (void)draw; (void)rgb; }
-    #endif
-    """
-    const int PUFFER_HAS_RASTER
-    void raster_draw(const Draw *, uint8_t *) nogil
 
 cdef int64_t SIGNAL_NS = 200_000_000  # a wait looks for Ctrl-C this often
 cdef size_t LINE = 64
@@ -481,31 +461,7 @@ cdef class NativeBatch:
         (<PufferIO *>(target + self.game.io_offset))[0] = io  # pointers are not state: the arrays may have moved since
 
     def draw(self, int64_t world):
-        """Let the game describe a frame of `world`. 
-
-        Returns (width, height, overflow, commands, data); the last two are buffers that the next draw overwrites.
-        """
-        self._draw(world)
-        cdef Draw *d = self.frame
-        return d.width, d.height, bool(d.overflow), _Bytes.over(self, <char *>d.commands, d.count * <Py_ssize_t>sizeof(DrawCommand)), \
-            _Bytes.over(self, <char *>d.bytes, d.used)
-
-    def draw_size(self, int64_t world):
-        """Draw, and return (width, height) of the canvas, for `raster`."""
-        self._draw(world)
-        return self.frame.width, self.frame.height
-
-    def raster(self, rgb):
-        """Paint the last drawn frame into rgb, uint8[height, width, 3]."""
-        if self.frame == NULL:
-            raise RenderError(f"{self.name}: draw a world first")
-        if not PUFFER_HAS_RASTER:
-            raise RenderError("this build of pufferlib has no rasteriser")
-        cdef uint8_t *pixels = <uint8_t *>pointer_of(rgb, "rgb", <size_t>self.frame.width * self.frame.height * 3, 1, True)
-        with nogil:
-            raster_draw(self.frame, pixels)
-
-    cdef _draw(self, int64_t world):
+        """Let the game describe a frame of `world`: a read-only buffer of a whole `Draw` (draw.h), overwritten by the next call."""
         self._check_world(world)
         self._check_reset()
         if self.frame == NULL:
@@ -514,6 +470,7 @@ cdef class NativeBatch:
                 raise MemoryError()
         draw_begin(self.frame)
         self.game.draw(self.engine.worlds + self.engine.stride * <size_t>world, self.frame)
+        return memoryview(_Frame(self))
 
     # ------------------------------------------------------------ checks, and the end
 
@@ -601,18 +558,13 @@ cdef class NativeBatch:
         free(self.frame)  # not in close(): views of the last frame may be alive
 
 
-cdef class _Bytes:
+cdef class _Frame:
     """A read-only buffer over the frame of a NativeBatch, which it keeps alive."""
 
     cdef NativeBatch owner
-    cdef char *data
-    cdef Py_ssize_t length
 
-    @staticmethod
-    cdef over(NativeBatch owner, char *data, Py_ssize_t length):
-        cdef _Bytes self = _Bytes.__new__(_Bytes)
-        self.owner, self.data, self.length = owner, data, length
-        return memoryview(self)
+    def __cinit__(self, NativeBatch owner):
+        self.owner = owner
 
     def __getbuffer__(self, Py_buffer *view, int flags):
-        PyBuffer_FillInfo(view, self, self.data, self.length, 1, flags)
+        PyBuffer_FillInfo(view, self, self.owner.frame, sizeof(Draw), 1, flags)

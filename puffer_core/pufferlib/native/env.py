@@ -254,17 +254,22 @@ class NativeEnv(PufferEnv):
 
     def render(self, world: int = 0) -> Array:
         """uint8[height, width, 3]: the frame of one world."""
+        from pufferlib.native._raster import rasterise
+
         self._check_open()
-        width, height = self.native.draw_size(world)
-        frame = np.empty((height, width, 3), np.uint8)
-        self.native.raster(frame)
+        frame: Array = rasterise(self.native.draw(world))
         return frame
 
     def draw_commands(self, world: int = 0) -> DrawCommands:
         """The frame as commands, for players such as a window."""
+        from pufferlib.native._raster import MAX_COMMANDS
+
         self._check_open()
-        width, height, overflow, commands, data = self.native.draw(world)
-        return DrawCommands(width, height, overflow, np.frombuffer(commands, DRAW_COMMAND), np.frombuffer(data, np.uint8))
+        draw = self.native.draw(world)
+        width, height, count, used, overflow = np.frombuffer(draw, np.int32, 5).tolist()
+        commands = np.frombuffer(draw, DRAW_COMMAND, count, offset=20)
+        data = np.frombuffer(draw, np.uint8, used, offset=20 + MAX_COMMANDS * DRAW_COMMAND.itemsize)
+        return DrawCommands(width, height, bool(overflow), commands, data)
 
     def world_bytes(self, world: int = 0) -> bytes:
         """A copy of a world's whole memory: state, random generator, log and pointers to its rows."""

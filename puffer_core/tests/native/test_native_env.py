@@ -9,7 +9,7 @@ import sys
 import numpy as np
 import pytest
 
-from pufferlib.errors import ActionError, ConfigError, EnvError, RenderError, ShapeError
+from pufferlib.errors import ActionError, ConfigError, EnvError, ShapeError
 from pufferlib.native import get_include
 from pufferlib.native.arguments import Bool, Choice, Float, Int, resolve
 
@@ -286,10 +286,9 @@ def test_draw_commands_are_views_that_outlive_the_env(dummy):
     assert not drawn.commands.flags.writeable
 
 
-def test_raster_before_draw_is_an_error(dummy):
-    env = dummy()
-    with pytest.raises(RenderError, match="draw a world first"):
-        env.native.raster(np.zeros((48, 64, 3), np.uint8))
+def test_drawing_before_the_first_reset_is_an_error(dummy):
+    with pytest.raises(EnvError, match="reset"):
+        dummy().render()
 
 
 def test_world_bytes_bring_a_world_back_and_leave_the_others(dummy):
