@@ -65,19 +65,14 @@ def resumed_settings(arguments: Arguments, resume: str, file: str | None, named:
         raise ConfigError(f"{resume}/config.toml: no env_name")
     if named is not None and registry().find_env(named).name != env_name:
         raise ConfigError(f"--resume {resume}: the run is of {env_name}, not of {named}")
-    before, after = resolve(env_name, base=tables), resolve(env_name, arguments.flags, file, tables)
-    for table, old, new in (("policy", before.policy, after.policy), ("env", before.env, after.env)):
-        if old != new:
-            raise ConfigError(
-                f"--resume {resume}: [{table}] cannot change within a run: it has {show(old)}; asked for was {show(new)}"
-            )
+    after = resolve(env_name, arguments.flags, file, tables)
+    before, wanted = resolve(env_name, base=tables).tables(), after.tables()
+    for table in ("policy", "env"):
+        for key in sorted({*before[table], *wanted[table]}):
+            old, new = before[table].get(key, "nothing"), wanted[table].get(key, "nothing")
+            if old != new:
+                raise ConfigError(f"--resume {resume}: [{table}] {key} cannot change within a run: it has {old!r}, not {new!r}")
     return after
-
-
-def show(part: object) -> str:
-    """Settings on one line."""
-    pairs = part if isinstance(part, dict) else vars(part)
-    return ", ".join(f"{key}={value!r}" for key, value in pairs.items()) or "none"
 
 
 def show_help(arguments: Arguments) -> int:

@@ -21,6 +21,8 @@ from rich.text import Text
 LINE_INTERVAL_S = 5.0
 MOST_ROWS = 9
 """Lines of a column of the panel; what does not fit stands in metrics.jsonl."""
+SHORT = {"n": "episodes", "explained_variance": "expl. variance"}
+"""What the panel calls metrics whose own name says too little, or does not fit in 80 columns."""
 LEADING = ("score", "perf", "episode_return", "episode_length")
 """Episode statistics in this order first, the rest as the env gives them."""
 
@@ -167,7 +169,7 @@ class LiveDashboard(Progress):
             body.add_column(ratio=1)
         body.add_row(
             column("episodes", [(name, number(value)) for name, value in ordered(self.episodes)], "cyan"),
-            column("losses", [(name, number(value)) for name, value in section(self.row, "losses/").items()], "magenta"),
+            column("losses", [(name, number(value)) for name, value in losses(self.row)], "magenta"),
             column("time", time_shares(self.row), "yellow"),
         )
         foot = Text(f"checkpoint {self.checkpoint or 'none yet'}", style="dim", no_wrap=True, overflow="ellipsis")
@@ -183,7 +185,7 @@ def column(name: str, pairs: list[tuple[str, str]], style: str) -> Table:
     table.add_column(justify="right", no_wrap=True)
     table.add_row(Text(name, style=f"bold {style}"), "")
     for key, value in pairs[:MOST_ROWS]:
-        table.add_row(key.replace("_", " "), value)
+        table.add_row(SHORT.get(key, key.replace("_", " ")), value)
     if len(pairs) > MOST_ROWS:
         table.add_row(Text(f"and {len(pairs) - MOST_ROWS} more", style="dim"), "")
     return table
@@ -198,6 +200,11 @@ def ordered(episodes: Mapping[str, Any]) -> list[tuple[str, Any]]:
     """Episode statistics, the ones that every user looks for first."""
     first = [name for name in LEADING if name in episodes]
     return [(name, episodes[name]) for name in [*first, *(name for name in episodes if name not in first)]]
+
+
+def losses(row: Mapping[str, Any]) -> list[tuple[str, Any]]:
+    """Losses, without counters of skipped things that are 0, as they should be."""
+    return [(name, value) for name, value in section(row, "losses/").items() if value or not name.startswith("skipped")]
 
 
 def time_shares(row: Mapping[str, Any]) -> list[tuple[str, str]]:

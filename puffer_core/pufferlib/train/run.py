@@ -159,13 +159,11 @@ class Session:
 
     def save(self) -> None:
         """A checkpoint of this step, unless it exists, and no more of them than the settings keep."""
-        from pufferlib.train.checkpoint import prune_checkpoints
-
         path = self.run_dir.checkpoint_path(self.trainer.global_step)
         if not path.exists():
             self.trainer.save_checkpoint(path)
-            prune_checkpoints(self.run_dir.checkpoint_folder, self.config.train.keep_checkpoints)
-            self.dashboard.saved(relative(path))
+            self.run_dir.prune(self.config.train.keep_checkpoints)
+            self.dashboard.saved(path.relative_to(self.run_dir.path).as_posix())
 
     def newest(self) -> str:
         """The newest checkpoint, for messages."""

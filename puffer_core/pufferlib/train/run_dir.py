@@ -1,4 +1,4 @@
-"""A run's directory: config.toml, metrics.jsonl, checkpoints/checkpoint_<global_step>.pt and curve.png.
+"""A run's directory: config.toml, metrics.jsonl, checkpoints/<global_step>.pt and curve.png.
 
 It is written so that a crash at any moment loses little: metrics line by line, config.toml by rename, checkpoints by the
 trainer, atomically. Nothing that exists is ever overwritten by a new run.
@@ -84,13 +84,16 @@ class RunDirectory:
         """The checkpoints, newest first."""
         from pufferlib.train.checkpoint import list_checkpoints
 
-        return list_checkpoints(self.checkpoint_folder)[::-1]
+        return list_checkpoints(self.checkpoint_folder)
 
     def checkpoint_path(self, global_step: int) -> Path:
         """Where the checkpoint of that step belongs."""
-        from pufferlib.train.checkpoint import checkpoint_name
+        return self.checkpoint_folder / f"{global_step}.pt"
 
-        return self.checkpoint_folder / checkpoint_name(global_step)
+    def prune(self, keep: int) -> None:
+        """Delete all checkpoints but the newest `keep`; 0 keeps all."""
+        for path in self.checkpoints()[keep:] if keep else []:
+            path.unlink(missing_ok=True)
 
     def rows(self) -> list[dict[str, Any]]:
         """The rows of metrics.jsonl; a line that a crash tore is left out."""
@@ -120,8 +123,6 @@ def free_path(env_name: str, tag: str = "", run_dir: str | Path = "", root: str 
         path = Path(run_dir).expanduser()
         if path.exists() and (not path.is_dir() or any(path.iterdir())):
             raise ConfigError(f"--run-dir {path}: exists and is not empty; name another, or go on with it: --resume {path}")
-        if path.is_dir():
-            path.rmdir()  # empty: made anew, so that creation stays atomic
         return path
     stamp = time.strftime("%Y%m%d-%H%M%S")
     name = f"{stamp}-{plain(tag) or secrets.token_hex(3)}"
