@@ -83,8 +83,8 @@ def evaluate(
             returns += np.where(masks, rewards, 0)
             lengths += masks
             ended = (terminals | truncations) & masks
+            score = env.drain_log().get("score")  # each step: foreign envs may log in any, the last one counts
             if ended.any():
-                score = env.drain_log().get("score")
                 for row in ended.nonzero()[0]:
                     if quota[row]:
                         quota[row] -= 1

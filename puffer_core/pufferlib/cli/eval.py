@@ -24,7 +24,7 @@ usage: puffer eval RUN_OR_ENV [flags]
 
 Play episodes and print their returns. RUN_OR_ENV is a run directory, a checkpoint file in one, or the name of an environment.
 
-  --episodes N          how many episodes (10)
+  --episodes N          how many episodes (10; in a window: until it is closed)
   --render MODE         none; rgb_array: frames for --video; human: a window, playable with the game's keys (none)
   --video FILE          record the first world: .mp4, .webm, .mkv or .gif
   --fps N               steps per second of a video or window (as the game suggests)
@@ -40,7 +40,7 @@ Play episodes and print their returns. RUN_OR_ENV is a run directory, a checkpoi
   puffer eval ocean-pong --render human
 """
 SETTINGS = {
-    "episodes": Setting(Kind("int", low=1, high=10**9), 10),
+    "episodes": Setting(Kind("int", low=1, high=10**9)),
     "render": Setting(Kind("text", choices=("none", "rgb_array", "human")), "none"),
     "video": Setting(Kind("text"), ""),
     "fps": Setting(Kind("float", low=0.5, high=960)),
@@ -52,6 +52,7 @@ SETTINGS = {
 }
 SCHEMA = Schema(SETTINGS, frozenset({"env"}))
 RANDOM = "random"
+EPISODES = 10
 FPS = 30.0
 """Where neither the env nor the user says how fast it goes."""
 TICKS_PER_SECOND = 60
@@ -161,6 +162,7 @@ def measure(request: Request) -> int:
     from pufferlib.render.video import VideoWriter
 
     options = request.options
+    count = options["episodes"] or EPISODES
     wants_frames = bool(options["video"] or options["render"] == "rgb_array")
     env = pufferlib.make(
         request.env_name, num_envs=options["num_envs"], backend="serial" if wants_frames else "auto",
@@ -169,14 +171,14 @@ def measure(request: Request) -> int:
     try:
         policy = build_policy(request, env.single_observation_space, env.single_action_space)
         play_all = functools.partial(
-            evaluate, env, policy, options["episodes"], deterministic=options["deterministic"], seed=options["seed"],
+            evaluate, env, policy, count, deterministic=options["deterministic"], seed=options["seed"],
             device=options["device"],
         )  # fmt: skip
         if not options["video"]:
             episodes = play_all()
         else:
             with VideoWriter(options["video"], steps_per_second(request, env)) as video:
-                episodes = play_all(on_step=functools.partial(record, env, video, options["episodes"]))
+                episodes = play_all(on_step=functools.partial(record, env, video, count))
         print_table(episodes)
         if options["video"]:
             print(f"video   {options['video']}: {video.frames} frames")
@@ -246,13 +248,13 @@ def play(request: Request) -> int:
             )  # fmt: skip
         elif options["policy"] == RANDOM or not getattr(env, "keys", None):
             actor = RandomActor(env.single_action_space, env.num_agents, env.action_mask_size, options["seed"])
-        tally = Tally(env.num_agents)
+        tally = Tally(env)
         player = WindowPlayer(
             env, actor, title=f"{request.env_name} - pufferlib", steps_per_second=steps_per_second(request, env),
             seed=None if options["seed"] is None else env_seeds(options["seed"], 1), on_step=tally.add, on_reset=tally.restart,
         )  # fmt: skip
         with player.window:
-            player.run(lambda: len(tally.episodes) >= options["episodes"])
+            player.run(lambda: 0 < (options["episodes"] or 0) <= len(tally.episodes))
         if tally.episodes:
             print_table(tally.episodes)
         else:
@@ -263,20 +265,24 @@ def play(request: Request) -> int:
 
 
 class Tally:
-    """Returns and lengths of the episodes that are played in a window."""
+    """The episodes that are played in a window."""
 
-    def __init__(self, rows: int) -> None:
+    def __init__(self, env: Any) -> None:
         self.episodes: list[Episode] = []
-        self._returns, self._lengths = np.zeros(rows), np.zeros(rows, np.int64)
+        self._env = env
+        self._returns, self._lengths = np.zeros(env.num_agents), np.zeros(env.num_agents, np.int64)
 
     def add(self, rewards: Any, terminals: Any, truncations: Any) -> None:
         """One step."""
         from pufferlib.eval import Episode
 
-        self._returns += rewards
-        self._lengths += 1
-        for row in (terminals | truncations).nonzero()[0]:
-            self.episodes.append(Episode(int(row), float(self._returns[row]), int(self._lengths[row]), None))
+        living = self._env.masks
+        self._returns += np.where(living, rewards, 0)
+        self._lengths += living
+        ended = ((terminals | truncations) & living).nonzero()[0]
+        score = self._env.drain_log().get("score") if len(ended) else None
+        for row in ended:
+            self.episodes.append(Episode(int(row), float(self._returns[row]), int(self._lengths[row]), score))
             self._returns[row], self._lengths[row] = 0, 0
 
     def restart(self) -> None:

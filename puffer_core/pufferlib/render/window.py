@@ -37,6 +37,8 @@ KEY_CODES = {
     "minus": 45, "plus": 61, "comma": 44, "period": 46, "slash": 47, "keypad_minus": 333, "keypad_plus": 334,
     "shift": 340, "control": 341,
 }  # fmt: skip
+CHARACTERS = {ord("+"): "plus", ord("-"): "minus"}
+"""Codes name places on a US keyboard; these two stand elsewhere on many others."""
 
 
 @dataclass
@@ -195,11 +197,13 @@ class Window:
     def poll(self) -> Input:
         """What the user did since the last `show`."""
         rl = self.rl
-        pressed = [name for name, code in KEY_CODES.items() if rl.IsKeyPressed(code)]
+        names = {code: name for name, code in KEY_CODES.items()}
+        pressed = [names.get(code, "") for code in iter(rl.GetKeyPressed, 0)]  # also those that are up again by now
+        pressed += [CHARACTERS.get(char, "") for char in iter(rl.GetCharPressed, 0)]
         down = {name for name, code in KEY_CODES.items() if rl.IsKeyDown(code)}
         still = [name for name in self._held if name in down]
         self._held = still + [name for name in KEY_CODES if name in down and name not in still]
-        return Input(list(self._held), pressed, bool(rl.WindowShouldClose()))
+        return Input(list(self._held), [name for name in dict.fromkeys(pressed) if name], bool(rl.WindowShouldClose()))
 
     def screenshot(self) -> Array:
         """uint8[height, width, 3] of the whole window as it was shown last."""
