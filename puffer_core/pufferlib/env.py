@@ -53,10 +53,8 @@ class PufferEnv:
             raise SpaceError(f"{mine}: num_agents must be an integer of at least 1, got {self.num_agents!r}")
         if not isinstance(self.single_observation_space, spaces.Box):
             raise SpaceError(f"{mine}: single_observation_space must be a Box, not {self.single_observation_space}")
-        if buf is None:
-            space, mask_size = self.single_observation_space, self.action_mask_size
-            buf = Buffers.allocate(space, self.single_action_space, self.num_agents, action_mask_size=mask_size)
-        self.bind(buf)
+        spaces_of_a_row = self.single_observation_space, self.single_action_space
+        self.bind(buf or Buffers.allocate(*spaces_of_a_row, self.num_agents, action_mask_size=self.action_mask_size))
 
     def bind(self, buf: Buffers) -> None:
         """From now on, write results into `buf`, whose arrays have `num_agents` rows."""

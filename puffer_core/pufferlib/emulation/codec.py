@@ -118,7 +118,8 @@ class ActionCodec:
         if isinstance(space, spaces.Box):
             if np.isnan(actions).any():
                 self._refuse(actions, np.isnan(actions), first_row)
-            return np.clip(shaped.astype(space.dtype, copy=False), space.low, space.high)
+            clipped = np.clip(shaped.astype(space.dtype, copy=False), space.low, space.high)
+            return clipped if space.shape else [np.asarray(action) for action in clipped]
         if actions.min() < 0 or (actions >= self._sizes).any():
             self._refuse(actions, (actions < 0) | (actions >= self._sizes), first_row)
         if isinstance(space, spaces.Discrete):

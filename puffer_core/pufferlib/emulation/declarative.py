@@ -15,7 +15,7 @@ from gymnasium import spaces
 
 from pufferlib.buffers import Buffers
 from pufferlib.emulation.batch import EmulatedBatch, build_envs
-from pufferlib.emulation.checks import flag_value
+from pufferlib.emulation.checks import blame, flag_value
 from pufferlib.emulation.multi import MultiAgentBatch
 from pufferlib.env import PufferEnv
 from pufferlib.errors import EnvValueError, SpaceError
@@ -27,9 +27,10 @@ def declarative_batch(factory: Callable[[], PufferEnv], num_envs: int = 1, buf: 
     """A batch of declarative PufferEnvs: one row per env, or per env and agent where reset returns a dict keyed by agent."""
     waiting = [SingleAgent(env) for env in build_envs(factory, num_envs)]
     try:
-        if not waiting[0].agents:
+        agents = waiting[0].find_agents()
+        if not agents:
             return EmulatedBatch(_one_by_one(waiting), num_envs, buf)
-        return MultiAgentBatch(_one_by_one([ManyAgents(single, waiting[0].agents) for single in waiting]), num_envs, buf)
+        return MultiAgentBatch(_one_by_one([ManyAgents(single, agents) for single in waiting]), num_envs, buf)
     except BaseException:
         for env in waiting:
             env.close()
@@ -42,7 +43,7 @@ def _one_by_one(envs: list[Any]) -> Callable[[], Any]:
 
 
 class SingleAgent:
-    """Gymnasium's API over a declarative env of one agent. `agents` is empty unless the env turns out to have several."""
+    """Gymnasium's API over a declarative env of one agent."""
 
     def __init__(self, env: PufferEnv) -> None:
         for name in ("observation_space", "action_space"):
@@ -57,10 +58,9 @@ class SingleAgent:
         self.render_mode = env.render_mode
         self._takes_seed = "seed" in inspect.signature(env.reset).parameters
         self._tuples = isinstance(self.observation_space, spaces.Tuple)
-        self.agents = self._find_agents()
 
     def reset(self, *, seed: int | None = None, options: Info | None = None) -> tuple[Any, Info]:
-        result = self.env.reset(seed=seed) if self._takes_seed and _overrides_reset(self.env) else self.env.reset()
+        result = self.env.reset(seed=seed) if self._takes_seed else self.env.reset()
         if isinstance(result, tuple) and len(result) == 2 and isinstance(result[1], dict) and not self._tuples:
             return result[0], result[1]
         return result, {}
@@ -82,14 +82,21 @@ class SingleAgent:
     def close(self) -> None:
         self.env.close()
 
-    def _find_agents(self) -> tuple[Any, ...]:
-        """In a fixed order: `possible_agents` where the env has it, else as in its first observation."""
-        possible = getattr(self.env, "possible_agents", None)
-        if possible:
+    def find_agents(self) -> tuple[Any, ...]:
+        """The agents in a fixed order: `possible_agents` where the env has it, else as its first observation names them.
+
+        () for an env of one agent.
+        """
+        if possible := getattr(self.env, "possible_agents", None):
             return tuple(possible)
-        if isinstance(self.observation_space, (dict, spaces.Dict)):
-            return tuple(self.observation_space) if isinstance(self.observation_space, dict) else ()
-        observation = self.reset()[0]
+        if isinstance(self.observation_space, dict):
+            return tuple(self.observation_space)
+        if isinstance(self.observation_space, spaces.Dict):
+            return ()  # a structured observation, not one per agent
+        try:
+            observation = self.reset(seed=0)[0]
+        except Exception as error:
+            blame(error, 0, "reset")
         return tuple(observation) if isinstance(observation, dict) else ()
 
 
@@ -141,7 +148,3 @@ class ManyAgents:
         if flags.get("__all__"):
             return dict.fromkeys(observations, True)
         return {agent: flag for agent, flag in flags.items() if agent != "__all__"}
-
-
-def _overrides_reset(env: PufferEnv) -> bool:
-    return type(env).reset is not PufferEnv.reset
