@@ -14,7 +14,7 @@ Train a policy. Settings: defaults < the env's preset < --config FILE < flags.
 ENV may be left out where --config names it (env_name = "...") and with --resume.
 
   puffer train ocean-breakout
-  puffer train ocean-squared --train.total-timesteps 1e6 --env.size 15 --policy.name lstm
+  puffer train ocean-squared --train.total-timesteps 1e6 --env.radius 7 --policy.name lstm
   puffer train --resume runs/ocean-breakout/20260101-120000-a1b2c3
 """
 EXTRA = {

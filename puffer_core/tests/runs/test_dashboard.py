@@ -36,8 +36,8 @@ def test_the_panel_shows_everything_in_80_columns():
     page = shown(80)
     assert all(len(line) <= 80 for line in page.splitlines())
     for text in (
-        "ocean-breakout", "4,320,000 of 10,000,000 steps", "312,450 steps/s", "43%", "ETA", "epoch 132", "score", "0.0615", "perf",
-        "episode length", "policy loss", "-1.8e-09", "expl. variance", "env", "25%", "forward", "50%", "and 16 more",
+        "ocean-breakout", "4,320,000 of 10,000,000 steps", "312,450 steps/s", "43%", "ETA", "epoch 132", "score", "0.0615",
+        "perf", "episode length", "policy loss", "-1.8e-09", "expl. variance", "env", "25%", "forward", "50%", "and 16 more",
         "checkpoints/4320000.pt", "Ctrl-C",
     ):  # fmt: skip
         assert text in page, text
@@ -107,7 +107,8 @@ def test_only_a_terminal_gets_the_panel():
 @pytest.mark.parametrize(
     ("value", "text"),
     [
-        (0, "0"), (None, "-"), (12, "12"), (0.00132, "0.00132"), (1234.56, "1,234.6"), (1e9, "1e+09"), (-2, "-2"), (123456, "123,456"),
+        (0, "0"), (None, "-"), (12, "12"), (0.00132, "0.00132"),
+        (1234.56, "1,234.6"), (1e9, "1e+09"), (-2, "-2"), (123456, "123,456"),
         (float("nan"), "nan"), (float("inf"), "inf"),
     ],
 )  # fmt: skip
