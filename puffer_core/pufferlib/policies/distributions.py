@@ -3,7 +3,7 @@
 A distribution object is made once per action space and turns the network's action parameters into actions:
 Discrete: logits [..., n]; MultiDiscrete: a tuple of logits, one for each choice; Box: `(mean, log_std)`, each [..., *shape].
 Action masks are uint8 [..., sum of the sizes]; a choice with mask 0 is never taken and has no share in the entropy. Where
-all choices of a row are masked (a dead row), the mask says nothing and the choices are equally likely.
+all options of a choice are masked (a dead row), the mask says nothing and is ignored.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ import torch
 from gymnasium import spaces
 from torch import Tensor
 
-from pufferlib.errors import SpaceError
+from pufferlib.errors import ShapeError, SpaceError
+from pufferlib.native import _kernels
 
 LOG_SQRT_2_PI = 0.5 * math.log(2 * math.pi)
 
@@ -29,7 +30,7 @@ class Distribution(Protocol):
     """How many numbers of a network's output layer each part of the action parameters takes."""
 
     def sample(self, parameters: Any, generator: torch.Generator | None = None, mask: Tensor | None = None) -> tuple[Tensor, Tensor]:
-        """Draw actions. Returns (actions, int64 or float32, [rows, ...], their log-probabilities float32[rows])."""
+        """Draw actions. Returns (actions, integers or float32, [rows, ...], their log-probabilities float32[rows])."""
 
     def evaluate(self, parameters: Any, actions: Tensor, mask: Tensor | None = None) -> tuple[Tensor, Tensor]:
         """Returns (log-probability of `actions`, entropy), both [rows]."""
@@ -59,6 +60,9 @@ class Categorical:
         self.parameter_sizes = (n,)
 
     def sample(self, parameters: Tensor, generator: torch.Generator | None = None, mask: Tensor | None = None) -> tuple[Tensor, Tensor]:
+        if fits_kernel(parameters, self.parameter_sizes):
+            actions, log_probs = sample_by_kernel(parameters, self.parameter_sizes, generator, mask)
+            return actions.squeeze(-1), log_probs
         log_probs = masked_log_softmax(parameters, mask)
         actions = sample_inverse_cdf(log_probs, generator)
         return actions, log_probs.gather(-1, actions.unsqueeze(-1)).squeeze(-1)
@@ -86,6 +90,9 @@ class MultiCategorical:
         return [None] * len(self._parts) if mask is None else mask.split(self.parameter_sizes, -1)
 
     def sample(self, parameters: Any, generator: torch.Generator | None = None, mask: Tensor | None = None) -> tuple[Tensor, Tensor]:
+        joined = torch.cat(list(parameters), -1)
+        if fits_kernel(joined, self.parameter_sizes):
+            return sample_by_kernel(joined, self.parameter_sizes, generator, mask)
         each = [p.sample(x, generator, m) for p, x, m in zip(self._parts, parameters, self._masks(mask), strict=True)]
         return torch.stack([actions for actions, _ in each], -1), _total([log_prob for _, log_prob in each])
 
@@ -138,7 +145,9 @@ def masked_log_softmax(logits: Tensor, mask: Tensor | None) -> Tensor:
     """Normalised log-probabilities, float32; masked choices get the lowest float, whose exponential is 0."""
     logits = logits.float()
     if mask is not None:
-        logits = logits.masked_fill(mask == 0, torch.finfo(torch.float32).min)
+        allowed = mask != 0
+        allowed = allowed | ~allowed.any(-1, keepdim=True)
+        logits = logits.masked_fill(~allowed, torch.finfo(torch.float32).min)
     return logits.log_softmax(-1)
 
 
@@ -150,6 +159,36 @@ def sample_inverse_cdf(log_probs: Tensor, generator: torch.Generator | None) -> 
     cumulated = log_probs.exp().cumsum(-1)
     uniform = torch.rand(log_probs.shape[:-1] + (1,), generator=generator, device=log_probs.device)
     return (cumulated <= uniform * cumulated[..., -1:]).sum(-1)
+
+
+def fits_kernel(logits: Tensor, sizes: Sequence[int]) -> bool:
+    """Whether the CPU kernels take these logits: plain float32 rows, not too wide."""
+    return (
+        logits.device.type == "cpu" and logits.dtype == torch.float32 and logits.ndim == 2 and sum(sizes) <= _kernels.MAX_LOGITS
+        and logits.shape[1] == sum(sizes) and logits.stride(1) == 1
+    )  # fmt: skip
+
+
+def sample_by_kernel(
+    logits: Tensor, sizes: Sequence[int], generator: torch.Generator | None, mask: Tensor | None
+) -> tuple[Tensor, Tensor]:
+    """The inverse of the cumulated probabilities as in `sample_inverse_cdf`, in one pass over the rows.
+
+    logits: float32[rows, sum of sizes], side by side. Returns (actions int32[rows, choices], log-probabilities float32[rows]).
+    """
+    rows = logits.shape[0]
+    uniform = torch.rand(rows, len(sizes), generator=generator)
+    actions, log_probs = torch.empty(rows, len(sizes), dtype=torch.int32), torch.empty(rows)
+    widths = np.asarray(sizes, np.int32)
+    if mask is not None:
+        mask = mask.contiguous()
+        if mask.shape != logits.shape or mask.element_size() != 1:
+            raise ShapeError(f"mask must be uint8 of shape {tuple(logits.shape)}, got {mask.dtype} of shape {tuple(mask.shape)}")
+    _kernels.sample(
+        logits.data_ptr(), logits.stride(0), 0 if mask is None else mask.data_ptr(), widths.ctypes.data, len(sizes),
+        uniform.data_ptr(), actions.data_ptr(), log_probs.data_ptr(), rows,
+    )  # fmt: skip
+    return actions, log_probs
 
 
 def _total(parts: Sequence[Tensor]) -> Tensor:

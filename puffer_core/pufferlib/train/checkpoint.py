@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import logging
 import os
-import re
 import tempfile
 from dataclasses import asdict
 from os import PathLike
@@ -29,8 +28,11 @@ if TYPE_CHECKING:
     from pufferlib.train.puffe_rl import PuffeRL
 
 FORMAT = 1
-NAME = re.compile(r"checkpoint_(\d+)\.pt")
-log = logging.getLogger("pufferlib.train")
+log = logging.getLogger(__name__)
+
+
+class DamagedCheckpointError(CheckpointError):
+    """A checkpoint file is truncated, corrupt or of another kind, so that nothing in it can be trusted."""
 
 
 def save_checkpoint(trainer: PuffeRL, path: str | PathLike[str]) -> None:
@@ -88,15 +90,18 @@ def load_checkpoint(trainer: PuffeRL, path: str | PathLike[str]) -> None:
 
 
 def read_checkpoint(path: str | PathLike[str], device: torch.device | str = "cpu") -> dict[str, Any]:
-    """The content of a checkpoint. Raises CheckpointError if it is missing, truncated, or no checkpoint of this library."""
+    """The content of a checkpoint.
+
+    Raises DamagedCheckpointError if it is truncated or no checkpoint of this library, CheckpointError if it is missing.
+    """
     if not Path(path).is_file():
         raise CheckpointError(f"no checkpoint at {path}")
     try:
         content = torch.load(path, map_location=device, weights_only=True)
     except Exception as error:  # torch raises many types here, for broken archives and for forbidden pickles
-        raise CheckpointError(f"{path} is damaged or not a checkpoint: {type(error).__name__}: {str(error).splitlines()[0]}") from error
+        raise DamagedCheckpointError(f"{path} is damaged or not a checkpoint: {type(error).__name__}: {str(error).splitlines()[0]}") from error
     if not isinstance(content, dict) or "format" not in content or "policy" not in content:
-        raise CheckpointError(f"{path} is not a checkpoint of this library")
+        raise DamagedCheckpointError(f"{path} is not a checkpoint of this library")
     if content["format"] != FORMAT:
         raise CheckpointError(f"{path} has checkpoint format {content['format']}, this version reads {FORMAT}")
     return content
@@ -142,33 +147,22 @@ def space_signature(space: gymnasium.spaces.Space[Any]) -> str:
     return str(space)
 
 
-def checkpoint_name(global_step: int) -> str:
-    """The file name of a checkpoint after that many steps; names sort by step."""
-    return f"checkpoint_{global_step:012d}.pt"
-
-
 def list_checkpoints(folder: str | PathLike[str]) -> list[Path]:
-    """The checkpoints in a folder, oldest first."""
-    found = [path for path in Path(folder).glob("checkpoint_*.pt") if NAME.fullmatch(path.name)]
-    return sorted(found, key=lambda path: int(NAME.fullmatch(path.name)[1]))  # type: ignore[index]
+    """The checkpoints `<global_step>.pt` in a folder, newest first."""
+    found = [path for path in Path(folder).glob("*.pt") if path.stem.isdigit()]
+    return sorted(found, key=lambda path: int(path.stem), reverse=True)
 
 
 def latest_checkpoint(folder: str | PathLike[str]) -> Path | None:
     """The newest checkpoint that can be read, or None; damaged ones are skipped with a warning in the log."""
-    for path in reversed(list_checkpoints(folder)):
+    for path in list_checkpoints(folder):
         try:
             read_checkpoint(path)
-        except CheckpointError as error:
-            log.warning("skipping a checkpoint: %s", error)
+        except DamagedCheckpointError as error:
+            log.warning("%s; using the one before it", error)
         else:
             return path
     return None
-
-
-def prune_checkpoints(folder: str | PathLike[str], keep: int) -> None:
-    """Delete all but the `keep` newest checkpoints (0: keep all)."""
-    for path in list_checkpoints(folder)[:-keep] if keep else []:
-        path.unlink(missing_ok=True)
 
 
 def load_policy(path: str | PathLike[str], observation_space: Any, action_space: Any, device: str = "cpu") -> nn.Module:

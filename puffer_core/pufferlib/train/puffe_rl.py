@@ -26,6 +26,7 @@ from pufferlib.policies.distributions import make_distribution
 from pufferlib.policies.recurrent import unroll
 from pufferlib.train.advantage import advantages
 from pufferlib.train.device import choose_device
+from pufferlib.train.fused import fused_losses
 from pufferlib.train.losses import Losses, explained_variance, ppo_losses
 from pufferlib.train.metrics import Metrics
 from pufferlib.train.minibatches import Minibatch, Minibatches, check_minibatch_size
@@ -177,28 +178,32 @@ class PuffeRL:
         """One epoch. Notes ratios and values as they were seen. Returns False once target_kl is exceeded."""
         config = self.config
         for batch in minibatches:
-            log_prob, entropy, value = self._run_policy(batch)
-            losses = ppo_losses(
-                log_prob, entropy, value, old_log_prob=batch.old_log_prob, old_value=batch.old_value, advantage=batch.advantage,
-                target=batch.target, weights=batch.weights, config=config,
-            )  # fmt: skip
+            losses, ratio, value = self._losses(batch)
             self._update(losses)
             if ratios is not None:
-                ratios.view(-1)[batch.index] = (log_prob.detach() - batch.old_log_prob).exp()
-                values.view(-1)[batch.index] = value.detach()
+                ratios.view(-1)[batch.index] = ratio
+                values.view(-1)[batch.index] = value
             if config.target_kl and float(losses.approx_kl) > config.target_kl:
                 return False
         return True
 
-    def _run_policy(self, batch: Minibatch) -> tuple[Tensor, Tensor, Tensor]:
-        """Log-probabilities, entropies and values of a minibatch, each [samples]."""
+    def _losses(self, batch: Minibatch) -> tuple[Losses, Tensor, Tensor]:
+        """The losses of a minibatch; its ratios and values [samples], without gradient."""
         if batch.state is not None and batch.starts is not None:
             parameters, value, _ = unroll(self.policy, batch.observations, batch.state, batch.starts)
             parameters = _flatten_steps(parameters)
         else:
             parameters, value = self.policy(batch.observations)
+        value = value.reshape(-1)
+        fused = fused_losses(self.distribution, parameters, value, batch, self.config)
+        if fused is not None:
+            return *fused, value.detach()
         log_prob, entropy = self.distribution.evaluate(parameters, batch.actions, batch.action_masks)
-        return log_prob, entropy, value.reshape(-1)
+        losses = ppo_losses(
+            log_prob, entropy, value, old_log_prob=batch.old_log_prob, old_value=batch.old_value, advantage=batch.advantage,
+            target=batch.target, weights=batch.weights, config=self.config,
+        )  # fmt: skip
+        return losses, (log_prob.detach() - batch.old_log_prob).exp(), value.detach()
 
     def _update(self, losses: Losses) -> None:
         """One step of the optimizer, unless a loss or a gradient is not finite."""
