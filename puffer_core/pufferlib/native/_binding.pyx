@@ -5,11 +5,9 @@
 alignment, states of groups); spaces, ranges and names are checked above.
 """
 
-import os
-
-from libc.stdint cimport INT32_MAX, INT32_MIN, int32_t, int64_t, uint8_t, uint64_t, uintptr_t
+from libc.stdint cimport uintptr_t
 from libc.stdlib cimport calloc, free
-from libc.string cimport memcmp, memcpy, memset
+from libc.string cimport memcpy, memset
 
 from cpython.buffer cimport PyBUF_SIMPLE, PyBUF_WRITABLE, PyBuffer_FillInfo, PyBuffer_Release, PyObject_GetBuffer
 from cpython.exc cimport PyErr_CheckSignals
@@ -17,102 +15,7 @@ from cpython.pycapsule cimport PyCapsule_GetPointer
 
 from pufferlib.errors import ClosedError, ConfigError, EnvError, ShapeError
 
-cdef extern from "puffer_env.h" nogil:
-    const int PUFFER_API
-    ctypedef struct Draw:
-        pass
-    void draw_begin(Draw *)
-    ctypedef struct PufferIO:
-        void *obs
-        void *final_obs
-        const void *act
-        float *rew
-        uint8_t *term
-        uint8_t *trunc
-        uint8_t *mask
-        uint8_t *act_mask
-    ctypedef struct PufferShape:
-        int64_t rows
-        size_t obs_bytes, act_bytes, act_mask_bytes
-    ctypedef enum PufferKind:
-        PUFFER_KIND_INT
-        PUFFER_KIND_FLOAT
-        PUFFER_KIND_DOUBLE
-        PUFFER_KIND_SHARED
-    ctypedef struct PufferField:
-        const char *name
-        PufferKind kind
-        size_t offset
-    ctypedef struct PufferGame:
-        int32_t api
-        const char *name
-        size_t args_bytes, world_bytes, io_offset, log_offset, log_count
-        const PufferField *fields
-        const char *const *log_names
-        const char *const *errors
-        PufferShape (*shape)(const void *) noexcept nogil
-        size_t (*arena_bytes)(const void *) noexcept nogil
-        size_t (*shared_bytes)(const void *) noexcept nogil
-        int (*shared_init)(void *, const void *) noexcept nogil
-        int (*init)(void *, const void *, void *, PufferIO) noexcept nogil
-        void (*reset_range)(char *, size_t, int64_t, int64_t, const PufferIO *, PufferShape, const uint64_t *) noexcept nogil
-        void (*step_range)(char *, size_t, int64_t, int64_t, const PufferIO *, PufferShape) noexcept nogil
-        void (*draw)(const void *, Draw *) noexcept nogil
-    PufferIO puffer_io_at(const PufferIO *, PufferShape, int64_t)
-
-cdef extern from "pool.h" nogil:
-    ctypedef struct Pool:
-        pass
-    Pool *pool_open(int, int, void (*)(void *, int) noexcept nogil, void *)
-    void pool_close(Pool *)
-    void pool_post(Pool *, int)
-    int pool_take(Pool *, int)
-    int pool_wait(Pool *, int, int64_t)
-    void pool_quiesce(Pool *)
-    void pool_run_all(Pool *)
-
 cdef int64_t SIGNAL_NS = 200_000_000  # a wait looks for Ctrl-C this often
-cdef size_t LINE = 64
-
-cdef enum Kind:
-    STEP
-    RESET
-
-# What the threads see: plain C, no Python object.
-cdef struct Job:
-    Kind kind
-    bint seeded
-    PufferIO io
-
-cdef struct Engine:
-    const PufferGame *game
-    char *worlds
-    size_t stride
-    int64_t worlds_per_share
-    int shares_per_group
-    PufferShape shape
-    uint64_t *seeds
-    PufferIO *share_io  # where each share's worlds point now
-    Job *jobs           # one a group
-
-
-cdef void run_share(void *context, int share) noexcept nogil:
-    """Step or reset the worlds of a share. They learn their pointers only when the arrays moved since the last time."""
-    cdef Engine *e = <Engine *>context
-    cdef Job *job = &e.jobs[share // e.shares_per_group]
-    cdef const PufferIO *base = NULL
-    cdef int64_t a = share * e.worlds_per_share
-    if memcmp(&e.share_io[share], &job.io, sizeof(PufferIO)) != 0:
-        e.share_io[share] = job.io
-        base = &e.share_io[share]
-    if job.kind == STEP:
-        e.game.step_range(e.worlds, e.stride, a, a + e.worlds_per_share, base, e.shape)
-    else:
-        e.game.reset_range(e.worlds, e.stride, a, a + e.worlds_per_share, base, e.shape, e.seeds if job.seeded else NULL)
-
-
-cdef void *line_up(void *memory) noexcept nogil:
-    return <void *>((<uintptr_t>memory + LINE - 1) & ~<uintptr_t>(LINE - 1))
 
 
 cdef char *pointer_of(object array, str name, size_t needed, size_t align, bint writable) except NULL:
@@ -140,67 +43,48 @@ cdef class NativeBatch:
     MemoryError if the worlds do not fit.
     """
 
-    cdef object _capsule, _arrays, _old_arrays
+    cdef object capsule, arrays
     cdef const PufferGame *game
-    cdef char *args
-    cdef void *shared
-    cdef void *world_memory
-    cdef Engine engine
+    cdef Worlds worlds
     cdef Pool *pool
-    cdef PufferIO slot0
+    cdef PufferIO base  # of slot 0
     cdef Draw *frame
-    cdef readonly int64_t num_worlds
-    cdef readonly int64_t slots
+    cdef readonly int64_t num_worlds, slots
     cdef readonly bint closed
-    cdef int shares, groups
     cdef bint built, was_reset
-    cdef list flights
+    cdef list flights  # bool for each group
+    cdef list kept     # for each group, the arrays that its worlds point to: alive until they point elsewhere
+    cdef list posted   # for each group, the arrays that its worlds point to once the group in flight has finished
     cdef long pid
 
     def __cinit__(self, object capsule, dict values, int64_t num_worlds):
-        self._capsule = capsule
+        self.capsule = capsule
         self.game = <const PufferGame *>PyCapsule_GetPointer(capsule, b"pufferlib.game")
         if self.game.api != PUFFER_API:
-            raise EnvError(f"{self.name}: built for version {self.game.api} of puffer_env.h, this pufferlib speaks {PUFFER_API}; rebuild it")
+            raise EnvError(f"{self.name}: built for version {self.game.api} of puffer_env.h, this is {PUFFER_API}; rebuild it")
         if num_worlds < 1:
             raise ConfigError(f"{self.name}: num_envs must be at least 1, got {num_worlds}")
         self.num_worlds = num_worlds
-        self.args = <char *>calloc(1, self.game.args_bytes + LINE)
-        if self.args == NULL:
-            raise MemoryError()
+        self._check_result(worlds_open(&self.worlds, self.game, num_worlds))
         self._fill_args(values)
-        self.engine.game = self.game
-        self.engine.shape = self.game.shape(self.args)
-        if self.engine.shape.rows < 1 or self.engine.shape.obs_bytes < 1:
+        worlds_measure(&self.worlds)
+        if self.worlds.shape.rows < 1 or self.worlds.shape.obs_bytes < 1:
             raise EnvError(f"{self.name}: its shape function gives no rows or no observation")
-        self.engine.stride = self.game.world_bytes + self.game.arena_bytes(self.args)
+        self.kept = []
         self._partition(1, 1)
 
-    def _fill_args(self, dict values):
+    cdef _fill_args(self, dict values):
         cdef const PufferField *field = self.game.fields
-        cdef int32_t whole
-        cdef float single
-        cdef double real
         cdef list missing = []
         left = dict(values)
         while field.name != NULL:
             name = field.name.decode()
-            if field.kind == PUFFER_KIND_SHARED:
-                pass
-            elif name not in left:
-                missing.append(name)
-            elif field.kind == PUFFER_KIND_INT:
+            if name in left:
                 value = left.pop(name)
-                if not INT32_MIN <= value <= INT32_MAX:
-                    raise ConfigError(f"{self.name}: {name} must fit in 32 bits, got {value}")
-                whole = value
-                memcpy(self.args + field.offset, &whole, sizeof(whole))
-            elif field.kind == PUFFER_KIND_FLOAT:
-                single = left.pop(name)
-                memcpy(self.args + field.offset, &single, sizeof(single))
-            else:
-                real = left.pop(name)
-                memcpy(self.args + field.offset, &real, sizeof(real))
+                if not worlds_set_argument(&self.worlds, field, value):
+                    raise ConfigError(f"{self.name}: {name} must be a 32-bit integer, got {value}")
+            elif field.kind != PUFFER_KIND_SHARED:
+                missing.append(name)
             field += 1
         if missing or left:
             raise EnvError(
@@ -208,17 +92,17 @@ cdef class NativeBatch:
                 f"only in C: {missing or 'none'}; only in Python: {sorted(left) or 'none'}"
             )
 
-    def _partition(self, int shares, int groups):
-        free(self.engine.share_io)
-        free(self.engine.jobs)
-        self.shares, self.groups = shares, groups
-        self.engine.worlds_per_share = self.num_worlds // shares
-        self.engine.shares_per_group = shares // groups
-        self.engine.share_io = <PufferIO *>calloc(shares, sizeof(PufferIO))
-        self.engine.jobs = <Job *>calloc(groups, sizeof(Job))
-        if self.engine.share_io == NULL or self.engine.jobs == NULL:
-            raise MemoryError()
+    cdef _partition(self, int shares, int groups):
+        self._check_result(worlds_partition(&self.worlds, shares, groups))
         self.flights = [False] * groups
+        self.kept = [self.kept] * groups
+        self.posted = [None] * groups
+
+    cdef _check_result(self, int result):
+        if result == WORLDS_NO_MEMORY:
+            raise MemoryError(f"{self.name}: no memory for {self.num_worlds} worlds of {self.worlds.stride} bytes")
+        if result:
+            raise ConfigError(f"{self.name}: {self.game.errors[result].decode()}")
 
     @property
     def name(self):
@@ -231,7 +115,7 @@ cdef class NativeBatch:
 
     def shape(self):
         """(rows of a world, bytes of a row's observation, of its action, of its action mask)"""
-        cdef PufferShape s = self.engine.shape
+        cdef PufferShape s = self.worlds.shape
         return s.rows, s.obs_bytes, s.act_bytes, s.act_mask_bytes
 
     # ------------------------------------------------------------ arrays
@@ -242,7 +126,7 @@ cdef class NativeBatch:
         final_obs and act_mask may be None. `align` is the item size of observations. Waits for groups in flight.
         """
         self._check_open()
-        cdef PufferShape s = self.engine.shape
+        cdef PufferShape s = self.worlds.shape
         cdef size_t rows = self.num_worlds * s.rows * slots
         cdef PufferIO io
         memset(&io, 0, sizeof(io))
@@ -259,62 +143,28 @@ cdef class NativeBatch:
                 raise ShapeError(f"{self.name} writes no action masks, but action_masks were given")
             io.act_mask = <uint8_t *>pointer_of(act_mask, "action_masks", rows * s.act_mask_bytes, 1, True)
         self._quiesce()
-        self._arrays = (obs, final_obs, act, rew, term, trunc, mask, act_mask)
+        self.arrays = (obs, final_obs, act, rew, term, trunc, mask, act_mask)
         self.slots = slots
-        self.slot0 = io
+        self.base = io
         if not self.built:
             self._build()
 
-    def _build(self):
-        cdef size_t bytes
-        cdef PufferField *field
-        cdef int64_t i
-        cdef int failed = 0
-        cdef char *world
-        if self.game.shared_bytes != NULL:
-            self.shared = calloc(1, self.game.shared_bytes(self.args) + LINE)
-            if self.shared == NULL:
-                raise MemoryError(f"{self.name}: no memory for what its worlds share")
-            block = <uintptr_t>line_up(self.shared)
-            field = <PufferField *>self.game.fields
-            while field.name != NULL:
-                if field.kind == PUFFER_KIND_SHARED:
-                    memcpy(self.args + field.offset, &block, sizeof(void *))
-                field += 1
-            self._check_init(self.game.shared_init(<void *>block, self.args))
-        bytes = self.engine.stride * <size_t>self.num_worlds
-        self.world_memory = calloc(1, bytes + LINE)
-        if self.world_memory == NULL:
-            raise MemoryError(f"{self.name}: {self.num_worlds} worlds need {bytes} bytes")
-        self.engine.worlds = <char *>line_up(self.world_memory)
+    cdef _build(self):
+        cdef int result
         with nogil:
-            for i in range(self.num_worlds):
-                world = self.engine.worlds + self.engine.stride * <size_t>i
-                failed = self.game.init(world, self.args, world + self.game.world_bytes,
-                                        puffer_io_at(&self.slot0, self.engine.shape, i))
-                if failed:
-                    break
-        self._check_init(failed)
+            result = worlds_build(&self.worlds, &self.base)
+        self._check_result(result)
+        self.kept = [self.arrays] * self.worlds.groups
         self.built = True
-
-    def _check_init(self, int result):
-        if result:
-            raise ConfigError(f"{self.name}: {self.game.errors[result].decode()}")
-
-    cdef PufferIO io_at(self, int64_t slot, int64_t act_slot):
-        cdef PufferShape s = self.engine.shape
-        cdef int64_t world = slot * self.num_worlds
-        cdef PufferIO io = puffer_io_at(&self.slot0, s, world)
-        io.act = <const char *>self.slot0.act + <size_t>(act_slot * self.num_worlds * s.rows) * s.act_bytes
-        return io
 
     # ------------------------------------------------------------ everything at once, in the caller
 
     def reset(self, seeds=None, int64_t slot=0):
         """Reset all worlds; seeds: uint64[num_worlds], or None: generators go on. Results go to `slot`."""
         self._check_ready(slot)
-        self._take_seeds(seeds)
-        self._run_all(RESET, seeds is not None, self.io_at(slot, slot))
+        self._check_none_in_flight()
+        self._take_seeds(seeds, 0, self.num_worlds)
+        self._run_all(True, seeds is not None, worlds_io_at(&self.worlds, &self.base, slot, slot), None)
         self.was_reset = True
 
     def step(self, int64_t slot=0, int64_t act_slot=0, actions=None):
@@ -322,25 +172,26 @@ cdef class NativeBatch:
         self._check_ready(slot)
         self._check_slot(act_slot)
         self._check_reset()
-        cdef PufferIO io = self.io_at(slot, act_slot)
+        self._check_none_in_flight()
+        cdef PufferShape s = self.worlds.shape
+        cdef PufferIO io = worlds_io_at(&self.worlds, &self.base, slot, act_slot)
         if actions is not None:
-            io.act = pointer_of(actions, "actions", self.num_worlds * self.engine.shape.rows * self.engine.shape.act_bytes, 4, False)
-        self._run_all(STEP, False, io)
+            io.act = pointer_of(actions, "actions", self.num_worlds * s.rows * s.act_bytes, 4, False)
+        self._run_all(False, False, io, actions)
 
-    cdef _run_all(self, Kind kind, bint seeded, PufferIO io):
+    cdef _run_all(self, bint reset, bint seeded, PufferIO io, object actions):
         cdef int i
-        if any(self.flights):
-            raise EnvError(f"{self.name}: groups are in flight; wait for them first")
-        for i in range(self.groups):
-            self.engine.jobs[i].kind = kind
-            self.engine.jobs[i].seeded = seeded
-            self.engine.jobs[i].io = io
+        cdef object kept = (self.arrays, actions)
+        for i in range(self.worlds.groups):
+            self.worlds.jobs[i] = WorldsJob(reset=reset, seeded=seeded, io=io)
         with nogil:
             if self.pool != NULL:
                 pool_run_all(self.pool)
             else:
-                for i in range(self.shares):
-                    run_share(&self.engine, i)
+                for i in range(self.worlds.shares):
+                    worlds_run_share(&self.worlds, i)
+        for i in range(self.worlds.groups):
+            self.kept[i] = kept
 
     # ------------------------------------------------------------ groups, by the pool
 
@@ -349,42 +200,42 @@ cdef class NativeBatch:
         self._check_open()
         if workers < 1 or self.num_worlds % workers or groups < 1 or workers % groups:
             raise ConfigError(f"{self.name}: {self.num_worlds} worlds, {workers} workers and {groups} groups do not divide evenly")
-        self.stop_pool()
+        self._stop_pool()
         self._partition(workers, groups)
-        self.pool = pool_open(workers, groups, run_share, &self.engine)
+        self.pool = pool_open(workers, groups, worlds_run_share, &self.worlds)
         if self.pool == NULL:
             raise EnvError(f"{self.name}: {workers} threads cannot be started")
-        self.pid = os.getpid()
+        self.pid = port_process_id()
 
-    def stop_pool(self):
+    cdef _stop_pool(self):
         """Finish what is in flight and join the threads. Worlds keep their state."""
         cdef Pool *pool = self.pool
         self.pool = NULL
-        if pool == NULL or self.pid != os.getpid():
+        if pool == NULL or self.pid != port_process_id():
             return  # after a fork the threads are the parent's
         with nogil:
             pool_close(pool)
 
     def post_step(self, int group, int64_t slot, int64_t act_slot):
         """Start a step of a group; its results go to `slot`."""
+        self._check_ready(slot)
         self._check_slot(act_slot)
         self._check_reset()
-        self._post(group, STEP, False, slot, act_slot)
+        self._check_group(group)
+        self._post(group, False, False, worlds_io_at(&self.worlds, &self.base, slot, act_slot))
 
     def post_reset(self, int group, seeds=None, int64_t slot=0):
         """Start a reset of a group; seeds: uint64[num_worlds] (its own part is read), or None."""
         self._check_ready(slot)
-        self._take_seeds(seeds, group)
-        self._post(group, RESET, seeds is not None, slot, slot)
+        self._check_group(group)
+        cdef int64_t each = self.num_worlds // self.worlds.groups
+        self._take_seeds(seeds, group * each, each)
+        self._post(group, True, seeds is not None, worlds_io_at(&self.worlds, &self.base, slot, slot))
         self.was_reset = True
 
-    cdef _post(self, int group, Kind kind, bint seeded, int64_t slot, int64_t act_slot):
-        self._check_ready(slot)
-        self._check_group(group)
-        cdef Job *job = &self.engine.jobs[group]
-        job.kind = kind
-        job.seeded = seeded
-        job.io = self.io_at(slot, act_slot)
+    cdef _post(self, int group, bint reset, bint seeded, PufferIO io):
+        self.worlds.jobs[group] = WorldsJob(reset=reset, seeded=seeded, io=io)
+        self.posted[group] = self.arrays
         self.flights[group] = True
         with nogil:
             pool_post(self.pool, group)
@@ -393,23 +244,27 @@ cdef class NativeBatch:
         """Wait for `group`, or for whichever finishes first (-1). Returns the group, which may then be posted again."""
         cdef int taken = -1
         self._check_pool()
-        if group >= 0 and (group >= self.groups or not self.flights[group]) or not any(self.flights):
+        if group >= 0 and (group >= self.worlds.groups or not self.flights[group]) or not any(self.flights):
             raise EnvError(f"{self.name}: wait for a group that is not in flight")
         while taken < 0:
             with nogil:
                 taken = pool_wait(self.pool, group, SIGNAL_NS)
             if taken < 0:
                 PyErr_CheckSignals()
-        self.flights[taken] = False
+        self._landed(taken)
         return taken
+
+    cdef _landed(self, int group):
+        self.flights[group] = False
+        self.kept[group] = self.posted[group]
 
     def abandon(self):
         """Let what is in flight finish, and forget it: every group may then be posted."""
         self._quiesce()
-        for group in range(self.groups):
+        for group in range(self.worlds.groups):
             if self.flights[group]:
                 pool_take(self.pool, group)
-                self.flights[group] = False
+                self._landed(group)
 
     cdef _quiesce(self):
         if self.pool != NULL:
@@ -426,20 +281,14 @@ cdef class NativeBatch:
         """
         self._check_open()
         self._quiesce()
-        cdef size_t count = self.game.log_count, k
-        cdef double *sums = <double *>calloc(count, sizeof(double))
-        cdef double *log
-        cdef int64_t i
+        if not self.built:
+            return {}
+        cdef double *sums = <double *>calloc(self.game.log_count, sizeof(double))
         if sums == NULL:
             raise MemoryError()
         with nogil:
-            for i in range(self.num_worlds if self.built else 0):
-                log = <double *>(self.engine.worlds + self.engine.stride * <size_t>i + self.game.log_offset)
-                for k in range(count):
-                    sums[k] += log[k]
-                    log[k] = 0
-        names = self.log_names
-        totals = {names[k]: sums[k] for k in range(count)}
+            worlds_drain_log(&self.worlds, sums)
+        totals = {name: sums[k] for k, name in enumerate(self.log_names)}
         free(sums)
         n = totals["n"]
         return {name: value if name == "n" else value / n for name, value in totals.items()} if n else {}
@@ -447,18 +296,16 @@ cdef class NativeBatch:
     def world_bytes(self, int64_t world):
         """A copy of a world's memory: its struct, padded to 64 bytes, then its arena."""
         self._check_world(world)
-        return (self.engine.worlds + self.engine.stride * <size_t>world)[: self.engine.stride]
+        return worlds_at(&self.worlds, world)[: self.worlds.stride]
 
     def set_world_bytes(self, int64_t world, bytes data):
         """Put a copy back that `world_bytes` made of this very world: its state is then what it was."""
         self._check_world(world)
-        if <size_t>len(data) != self.engine.stride:
-            raise ShapeError(f"{self.name}: a world has {self.engine.stride} bytes, got {len(data)}")
-        cdef char *target = self.engine.worlds + self.engine.stride * <size_t>world
-        cdef const char *source = data
-        cdef PufferIO io = (<PufferIO *>(target + self.game.io_offset))[0]
-        memcpy(target, source, self.engine.stride)
-        (<PufferIO *>(target + self.game.io_offset))[0] = io  # pointers are not state: the arrays may have moved since
+        if <size_t>len(data) != self.worlds.stride:
+            raise ShapeError(f"{self.name}: a world has {self.worlds.stride} bytes, got {len(data)}")
+        cdef PufferIO io = worlds_io_of(&self.worlds, world)[0]
+        memcpy(worlds_at(&self.worlds, world), <const char *>data, self.worlds.stride)
+        worlds_io_of(&self.worlds, world)[0] = io  # pointers are not state: the arrays may have moved since
 
     def draw(self, int64_t world):
         """Let the game describe a frame of `world`: a read-only buffer of a whole `Draw` (draw.h), overwritten by the next call."""
@@ -469,26 +316,17 @@ cdef class NativeBatch:
             if self.frame == NULL:
                 raise MemoryError()
         draw_begin(self.frame)
-        self.game.draw(self.engine.worlds + self.engine.stride * <size_t>world, self.frame)
+        self.game.draw(worlds_at(&self.worlds, world), self.frame)
         return memoryview(_Frame(self))
 
     # ------------------------------------------------------------ checks, and the end
 
-    cdef _take_seeds(self, object seeds, int group=-1):
-        cdef size_t bytes = <size_t>self.num_worlds * sizeof(uint64_t), offset = 0
-        cdef const char *source
-        if seeds is None:
-            return
-        source = pointer_of(seeds, "seeds", bytes, sizeof(uint64_t), False)
-        if self.engine.seeds == NULL:
-            self.engine.seeds = <uint64_t *>calloc(1, bytes)
-            if self.engine.seeds == NULL:
-                raise MemoryError()
-        if group >= 0:  # other groups may be reading theirs
-            self._check_group(group)
-            bytes //= <size_t>self.groups
-            offset = bytes * <size_t>group
-        memcpy(<char *>self.engine.seeds + offset, source + offset, bytes)
+    cdef _take_seeds(self, object seeds, int64_t first, int64_t count):
+        """Copy the seeds of some worlds; other groups may be reading theirs."""
+        cdef uint64_t *source
+        if seeds is not None:
+            source = <uint64_t *>pointer_of(seeds, "seeds", <size_t>self.num_worlds * sizeof(uint64_t), sizeof(uint64_t), False)
+            memcpy(self.worlds.seeds + first, source + first, <size_t>count * sizeof(uint64_t))
 
     cdef _check_open(self):
         if self.closed:
@@ -497,8 +335,8 @@ cdef class NativeBatch:
     cdef _check_pool(self):
         if self.pool == NULL:
             raise EnvError(f"{self.name}: start_pool first")
-        if self.pid != os.getpid():
-            raise EnvError(f"{self.name}: its threads belong to process {self.pid}, this one is a fork of it; make the env after the fork")
+        if self.pid != port_process_id():
+            raise EnvError(f"{self.name}: its threads belong to process {self.pid}, this is a fork of it; make the env after the fork")
 
     cdef _check_slot(self, int64_t slot):
         if not 0 <= slot < self.slots:
@@ -516,10 +354,14 @@ cdef class NativeBatch:
         if not self.was_reset:
             raise EnvError(f"{self.name}: call reset() first")
 
+    cdef _check_none_in_flight(self):
+        if any(self.flights):
+            raise EnvError(f"{self.name}: groups are in flight; wait for them first")
+
     cdef _check_group(self, int group):
         self._check_pool()
-        if not 0 <= group < self.groups:
-            raise EnvError(f"{self.name}: group {group} is not one of the {self.groups} groups")
+        if not 0 <= group < self.worlds.groups:
+            raise EnvError(f"{self.name}: group {group} is not one of the {self.worlds.groups} groups")
         if self.flights[group]:
             raise EnvError(f"{self.name}: group {group} is in flight; wait for it first")
 
@@ -529,31 +371,20 @@ cdef class NativeBatch:
             raise ConfigError(f"{self.name}: world must be in [0, {self.num_worlds}), got {world}")
         self._quiesce()
 
+    cdef _free(self):
+        self.closed = True
+        self._stop_pool()
+        worlds_close(&self.worlds)
+
     def close(self):
         """Join the threads and free the worlds. May be called any number of times."""
         if not self.closed:
-            self.closed = True
             self._free()
-
-    cdef _free(self):
-        self.stop_pool()
-        free(self.world_memory)
-        free(self.shared)
-        free(self.args)
-        free(self.engine.seeds)
-        free(self.engine.share_io)
-        free(self.engine.jobs)
-        self.world_memory = self.shared = NULL
-        self.args = NULL
-        self.engine.seeds = NULL
-        self.engine.share_io = NULL
-        self.engine.jobs = NULL
-        self.engine.worlds = NULL
-        self._arrays = None
+            self.arrays = None
+            self.kept = self.posted = []
 
     def __dealloc__(self):
         if not self.closed:
-            self.closed = True
             self._free()
         free(self.frame)  # not in close(): views of the last frame may be alive
 

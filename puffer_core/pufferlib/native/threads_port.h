@@ -35,6 +35,7 @@ static inline void port_cond_wait(PortCond *c, PortMutex *m) { SleepConditionVar
 static inline void port_cond_wait_ns(PortCond *c, PortMutex *m, int64_t ns) {
     SleepConditionVariableCS(c, m, (DWORD)(ns / 1000000 + 1));
 }
+static inline long port_process_id(void) { return (long)GetCurrentProcessId(); }
 static inline int64_t port_now_ns(void) {
     LARGE_INTEGER count, frequency;
     QueryPerformanceCounter(&count);
@@ -42,9 +43,9 @@ static inline int64_t port_now_ns(void) {
     return (int64_t)((double)count.QuadPart * 1e9 / (double)frequency.QuadPart);
 }
 #else
-#include <errno.h>
 #include <pthread.h>
 #include <time.h>
+#include <unistd.h>
 
 typedef pthread_t PortThread;
 typedef pthread_mutex_t PortMutex;
@@ -71,6 +72,7 @@ static inline void port_cond_wait_ns(PortCond *c, PortMutex *m, int64_t ns) {
     until.tv_nsec = (long)(ns % 1000000000);
     pthread_cond_timedwait(c, m, &until);
 }
+static inline long port_process_id(void) { return (long)getpid(); }
 static inline int64_t port_now_ns(void) {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
