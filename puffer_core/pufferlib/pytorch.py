@@ -43,17 +43,20 @@ class LSTMWrapper(nn.Module):
     def forward_sequence(self, observations: Tensor, state: State, starts: Tensor) -> tuple[Any, Tensor, State]:
         """observations: [horizon, rows, *shape]; starts: bool[horizon, rows]. The results have the same leading axes."""
         leading = observations.shape[:2]
-        features = self.policy.encode(observations.flatten(0, 1)).unflatten(0, leading)  # type: ignore[operator]
+        encoded: Tensor = self.policy.encode(observations.flatten(0, 1))  # type: ignore[operator]
+        features = encoded.reshape(*leading, -1)
         features, state = self.core.sequence(features, state, starts)
         parameters, value = self.policy.decode(features.flatten(0, 1))  # type: ignore[operator]
         if isinstance(parameters, Tensor):
-            parameters = parameters.unflatten(0, leading)
+            parameters = parameters.reshape(*leading, *parameters.shape[1:])
         else:
-            parameters = tuple(part.unflatten(0, leading) for part in parameters)
+            parameters = tuple(part.reshape(*leading, *part.shape[1:]) for part in parameters)
         return parameters, value.reshape(leading), state
 
 
-def sample_logits(logits: Any, generator: torch.Generator | None = None, mask: Tensor | None = None) -> tuple[Tensor, Tensor, Tensor]:
+def sample_logits(
+    logits: Any, generator: torch.Generator | None = None, mask: Tensor | None = None
+) -> tuple[Tensor, Tensor, Tensor]:
     """Draw from logits [rows, n] (Discrete) or a tuple of them (MultiDiscrete).
 
     mask: uint8 [rows, sum of the sizes], 0 where a choice is not allowed

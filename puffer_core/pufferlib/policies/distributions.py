@@ -29,7 +29,9 @@ class Distribution(Protocol):
     parameter_sizes: tuple[int, ...]
     """How many numbers of a network's output layer each part of the action parameters takes."""
 
-    def sample(self, parameters: Any, generator: torch.Generator | None = None, mask: Tensor | None = None) -> tuple[Tensor, Tensor]:
+    def sample(
+        self, parameters: Any, generator: torch.Generator | None = None, mask: Tensor | None = None
+    ) -> tuple[Tensor, Tensor]:
         """Draw actions. Returns (actions, integers or float32, [rows, ...], their log-probabilities float32[rows])."""
 
     def evaluate(self, parameters: Any, actions: Tensor, mask: Tensor | None = None) -> tuple[Tensor, Tensor]:
@@ -57,9 +59,11 @@ class Categorical:
     """One choice among n."""
 
     def __init__(self, n: int) -> None:
-        self.parameter_sizes = (n,)
+        self.parameter_sizes: tuple[int, ...] = (n,)
 
-    def sample(self, parameters: Tensor, generator: torch.Generator | None = None, mask: Tensor | None = None) -> tuple[Tensor, Tensor]:
+    def sample(
+        self, parameters: Tensor, generator: torch.Generator | None = None, mask: Tensor | None = None
+    ) -> tuple[Tensor, Tensor]:
         if fits_kernel(parameters, self.parameter_sizes):
             actions, log_probs = sample_by_kernel(parameters, self.parameter_sizes, generator, mask)
             return actions.squeeze(-1), log_probs
@@ -87,9 +91,11 @@ class MultiCategorical:
         self._parts = [Categorical(n) for n in sizes]
 
     def _masks(self, mask: Tensor | None) -> Sequence[Tensor | None]:
-        return [None] * len(self._parts) if mask is None else mask.split(self.parameter_sizes, -1)
+        return [None] * len(self._parts) if mask is None else torch.split(mask, list(self.parameter_sizes), -1)
 
-    def sample(self, parameters: Any, generator: torch.Generator | None = None, mask: Tensor | None = None) -> tuple[Tensor, Tensor]:
+    def sample(
+        self, parameters: Any, generator: torch.Generator | None = None, mask: Tensor | None = None
+    ) -> tuple[Tensor, Tensor]:
         joined = torch.cat(list(parameters), -1)
         if fits_kernel(joined, self.parameter_sizes):
             return sample_by_kernel(joined, self.parameter_sizes, generator, mask)
@@ -116,11 +122,13 @@ class Gaussian:
 
     def __init__(self, space: spaces.Box) -> None:
         self.shape = space.shape
-        self.parameter_sizes = (int(np.prod(space.shape)),)
+        self.parameter_sizes: tuple[int, ...] = (int(np.prod(space.shape)),)
         self._low = torch.as_tensor(space.low, dtype=torch.float32)
         self._high = torch.as_tensor(space.high, dtype=torch.float32)
 
-    def sample(self, parameters: Any, generator: torch.Generator | None = None, mask: Tensor | None = None) -> tuple[Tensor, Tensor]:
+    def sample(
+        self, parameters: Any, generator: torch.Generator | None = None, mask: Tensor | None = None
+    ) -> tuple[Tensor, Tensor]:
         mean, log_std = parameters
         noise = torch.randn(mean.shape, generator=generator, device=mean.device, dtype=mean.dtype)
         return mean + noise * log_std.exp(), self._sum(-0.5 * noise.square() - log_std - LOG_SQRT_2_PI)
@@ -157,7 +165,7 @@ def sample_inverse_cdf(log_probs: Tensor, generator: torch.Generator | None) -> 
     The number is scaled by the sum as it was rounded, so that it stays below the sum and no choice of probability 0 is taken.
     """
     cumulated = log_probs.exp().cumsum(-1)
-    uniform = torch.rand(log_probs.shape[:-1] + (1,), generator=generator, device=log_probs.device)
+    uniform = torch.rand((*log_probs.shape[:-1], 1), generator=generator, device=log_probs.device)
     return (cumulated <= uniform * cumulated[..., -1:]).sum(-1)
 
 

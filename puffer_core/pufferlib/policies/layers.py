@@ -58,4 +58,4 @@ class Heads(nn.Module):
             mean = out[..., :-1].unflatten(-1, self.box_shape) if self.box_shape else out[..., 0]
             log_std = self.log_std.reshape(self.box_shape)
             return (mean, log_std.expand_as(mean)), value
-        return out[..., :-1].split(self.sizes, -1), value
+        return torch.split(out[..., :-1], list(self.sizes), -1), value

@@ -42,7 +42,7 @@ class ObservationEncoder(nn.Module):
             sizes = (high - low + 1).astype(np.int64)
             self.width = int(sizes.sum())
             if self.width > MAX_ONEHOT_WIDTH:
-                raise ConfigError(f"encode='onehot' would make {self.width} inputs of {space}; at most {MAX_ONEHOT_WIDTH} are allowed")
+                raise ConfigError(f"encode='onehot' would make {self.width} inputs of {space}; at most {MAX_ONEHOT_WIDTH} go")
             offset = np.concatenate([[0], np.cumsum(sizes)[:-1]]) - low.astype(np.int64)
             self.register_buffer("offset", torch.as_tensor(offset, dtype=torch.int64), persistent=False)
         largest = np.maximum(np.maximum(np.abs(low), np.abs(high)), 1.0)

@@ -6,6 +6,7 @@ the state is set back to the initial one before the step is read.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from typing import Any, Literal
 
@@ -115,11 +116,11 @@ class LSTMCore(nn.Module):
                 nn.init.orthogonal_(parameter)
 
     def initial_state(self, rows: int) -> State:
-        zeros = torch.zeros(rows, self.lstm.hidden_size, device=self.lstm.weight_hh_l0.device)
+        zeros = torch.zeros(rows, self.lstm.hidden_size, device=next(self.parameters()).device)
         return zeros, zeros.clone()
 
     def step(self, features: Tensor, state: State) -> tuple[Tensor, State]:
-        weights = self.lstm
+        weights: Any = self.lstm
         hidden, cell = torch.lstm_cell(
             features, state, weights.weight_ih_l0, weights.weight_hh_l0, weights.bias_ih_l0, weights.bias_hh_l0
         )
@@ -129,7 +130,7 @@ class LSTMCore(nn.Module):
         """Cut where any row's episode begins; between two cuts torch's fused sequence kernel runs."""
         cuts = [0, *(starts[1:].any(1).nonzero().flatten() + 1).tolist(), len(features)]
         outputs = []
-        for begin, end in zip(cuts, cuts[1:], strict=False):
+        for begin, end in itertools.pairwise(cuts):
             keep = (~starts[begin]).unsqueeze(1)
             hidden, cell = (part * keep for part in state)
             out, (hidden, cell) = self.lstm(features[begin:end], (hidden.unsqueeze(0), cell.unsqueeze(0)))

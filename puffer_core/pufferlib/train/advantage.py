@@ -35,7 +35,8 @@ def advantages(
     contiguous = [None if tensor is None else tensor.contiguous() for tensor in given.values()]
     advantage, target = torch.empty(rewards.shape), torch.empty(rewards.shape)
     addresses = [0 if tensor is None else tensor.data_ptr() for tensor in (*contiguous, advantage, target)]
-    _kernels.advantage(*addresses, *rewards.shape, gamma, lam, rho_clip, c_clip)
+    horizon, rows = rewards.shape
+    _kernels.advantage(*addresses, horizon=horizon, rows=rows, gamma=gamma, lam=lam, rho_clip=rho_clip, c_clip=c_clip)
     return advantage, target
 
 
@@ -49,7 +50,7 @@ def _check(given: dict[str, Tensor | None], shape: tuple[int, ...]) -> None:
         kind = torch.bool if name in ("terminals", "truncations", "masks") else torch.float32
         if tuple(tensor.shape) != wanted or tensor.dtype != kind:
             raise ShapeError(
-                f"{name} must be {kind} of shape {wanted}, as rewards are {shape}; got {tensor.dtype} of shape {tuple(tensor.shape)}"
+                f"{name} must be {kind} of shape {wanted}, as rewards have {shape}; got {tensor.dtype} of {tuple(tensor.shape)}"
             )
 
 

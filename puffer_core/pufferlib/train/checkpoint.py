@@ -41,7 +41,7 @@ def save_checkpoint(trainer: PuffeRL, path: str | PathLike[str]) -> None:
     spec = getattr(trainer.policy, "spec", None)
     content = {
         "format": FORMAT,
-        "versions": {"torch": torch.__version__, "numpy": np.__version__, "gymnasium": gymnasium.__version__},
+        "versions": {module.__name__: str(module.__version__) for module in (torch, np, gymnasium)},
         "config": asdict(trainer.config),
         "env": describe_env(trainer.env),
         "policy_spec": None if spec is None else [spec[0], dict(spec[1])],
@@ -53,7 +53,6 @@ def save_checkpoint(trainer: PuffeRL, path: str | PathLike[str]) -> None:
         "rate_factor": trainer.rate_factor,
         "random": random_states(trainer.generator),
     }
-    content["versions"] = {name: str(version) for name, version in content["versions"].items()}
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         handle, temporary = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".tmp", dir=target.parent)
@@ -79,9 +78,7 @@ def load_checkpoint(trainer: PuffeRL, path: str | PathLike[str]) -> None:
     try:
         trainer.optimizer.load_state_dict(content["optimizer"])
     except ValueError as error:
-        raise CheckpointError(
-            f"{path}: its optimizer ({content['config']['optimizer']}) does not fit this run's ({trainer.config.optimizer}): {error}"
-        ) from error
+        raise CheckpointError(f"{path}: its optimizer state does not fit this run's optimizer: {error}") from error
     trainer.policy.load_state_dict(content["policy"])
     trainer.global_step, trainer.epoch = content["global_step"], content["epoch"]
     trainer.rate_factor = content["rate_factor"]
@@ -99,7 +96,8 @@ def read_checkpoint(path: str | PathLike[str], device: torch.device | str = "cpu
     try:
         content = torch.load(path, map_location=device, weights_only=True)
     except Exception as error:  # torch raises many types here, for broken archives and for forbidden pickles
-        raise DamagedCheckpointError(f"{path} is damaged or not a checkpoint: {type(error).__name__}: {str(error).splitlines()[0]}") from error
+        reason = f"{type(error).__name__}: {str(error).partition(chr(10))[0]}"
+        raise DamagedCheckpointError(f"{path} is damaged or not a checkpoint: {reason}") from error
     if not isinstance(content, dict) or "format" not in content or "policy" not in content:
         raise DamagedCheckpointError(f"{path} is not a checkpoint of this library")
     if content["format"] != FORMAT:
@@ -115,8 +113,9 @@ def check_fits(content: dict[str, Any], trainer: PuffeRL, path: str | PathLike[s
         if theirs[key] and ours[key] and theirs[key] != ours[key]:
             raise CheckpointError(f"{path} was made for {label} {theirs[key]}, this run has {ours[key]}")
     compare_networks(content["policy"], trainer.policy, path)
-    if content["config"]["optimizer"] != trainer.config.optimizer:
-        raise CheckpointError(f"{path} was made with optimizer {content['config']['optimizer']}, this run has {trainer.config.optimizer}")
+    kind = content["config"]["optimizer"]
+    if kind != trainer.config.optimizer:
+        raise CheckpointError(f"{path} was made with optimizer {kind}, this run has {trainer.config.optimizer}")
 
 
 def compare_networks(saved: dict[str, Any], policy: nn.Module, path: str | PathLike[str]) -> None:
@@ -174,7 +173,7 @@ def load_policy(path: str | PathLike[str], observation_space: Any, action_space:
 
     content = read_checkpoint(path, device)
     if content["policy_spec"] is None:
-        raise CheckpointError(f"{path} holds a policy that was not made by build_policy(); build it yourself and load content['policy']")
+        raise CheckpointError(f"{path} holds a policy of your own: build it and load its weights, the entry 'policy' of the file")
     for key, space in (("observation_space", observation_space), ("action_space", action_space)):
         if content["env"][key] != space_signature(space):
             raise CheckpointError(f"{path} was made for {key} {content['env'][key]}, got {space_signature(space)}")

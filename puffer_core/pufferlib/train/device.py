@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import fields
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -45,7 +46,8 @@ def to_device_views(storage: Buffers, device: torch.device) -> dict[str, Tensor]
             continue
         tensor = torch.from_numpy(array)
         if device.type == "cuda" and tensor.numel():
-            torch.cuda.check_error(torch.cuda.cudart().cudaHostRegister(tensor.data_ptr(), tensor.nbytes, 0))  # type: ignore[attr-defined]
+            runtime: Any = torch.cuda.cudart()  # type: ignore[no-untyped-call]
+            torch.cuda.check_error(runtime.cudaHostRegister(tensor.data_ptr(), tensor.nbytes, 0))
         views[field.name] = tensor
     return views
 
@@ -55,4 +57,5 @@ def release_views(views: dict[str, Tensor], device: torch.device) -> None:
     if device.type == "cuda":
         for tensor in views.values():
             if tensor.numel():
-                torch.cuda.check_error(torch.cuda.cudart().cudaHostUnregister(tensor.data_ptr()))  # type: ignore[attr-defined]
+                runtime: Any = torch.cuda.cudart()  # type: ignore[no-untyped-call]
+                torch.cuda.check_error(runtime.cudaHostUnregister(tensor.data_ptr()))

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from pufferlib.config.train_config import TrainConfig
 from pufferlib.native import _kernels
-from pufferlib.policies.distributions import Categorical, Distribution, MultiCategorical, fits_kernel
+from pufferlib.policies.distributions import Categorical, MultiCategorical, fits_kernel
 from pufferlib.train.losses import Losses
 from pufferlib.train.minibatches import Minibatch
 
@@ -22,7 +22,7 @@ STATS = 6
 
 
 def fused_losses(
-    distribution: Distribution, parameters: Any, value: Tensor, batch: Minibatch, config: TrainConfig
+    distribution: Any, parameters: Any, value: Tensor, batch: Minibatch, config: TrainConfig
 ) -> tuple[Losses, Tensor] | None:
     """The losses and the ratios [samples], or None where losses.py has to do it.
 
@@ -44,7 +44,7 @@ class _FusedPPO(torch.autograd.Function):
     """The kernel makes the gradient along with the losses; backward only hands it on."""
 
     @staticmethod
-    def forward(  # type: ignore[override]
+    def forward(
         ctx: Any, logits: Tensor, value: Tensor, sizes: tuple[int, ...], batch: Minibatch, config: TrainConfig
     ) -> tuple[Tensor, Tensor, Tensor]:
         rows = logits.shape[0]
@@ -61,8 +61,9 @@ class _FusedPPO(torch.autograd.Function):
         _kernels.ppo(
             logits.data_ptr(), logits.stride(0), value.data_ptr(), value.stride(0), actions, widths.ctypes.data, len(sizes),
             0 if masks is None else masks.data_ptr(), old_log_prob, old_value, advantage, target,
-            0 if weights is None else weights.data_ptr(), rows, config.normalize_advantages, config.clip_coef, config.vf_clip_coef,
-            config.vf_coef, config.ent_coef, d_logits.data_ptr(), d_value.data_ptr(), ratios.data_ptr(), stats.data_ptr(),
+            0 if weights is None else weights.data_ptr(), rows, config.normalize_advantages, config.clip_coef,
+            config.vf_clip_coef, config.vf_coef, config.ent_coef, d_logits.data_ptr(), d_value.data_ptr(), ratios.data_ptr(),
+            stats.data_ptr(),
         )  # fmt: skip
         ctx.save_for_backward(d_logits, d_value)
         ctx.mark_non_differentiable(stats, ratios)

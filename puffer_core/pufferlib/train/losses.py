@@ -22,8 +22,8 @@ class Losses(NamedTuple):
 
 
 def ppo_losses(
-    log_prob: Tensor, entropy: Tensor, value: Tensor, *, old_log_prob: Tensor, old_value: Tensor, advantage: Tensor, target: Tensor,
-    weights: Tensor | None, config: TrainConfig,
+    log_prob: Tensor, entropy: Tensor, value: Tensor, *, old_log_prob: Tensor, old_value: Tensor, advantage: Tensor,
+    target: Tensor, weights: Tensor | None, config: TrainConfig,
 ) -> Losses:  # fmt: skip
     """All arguments: float32[samples]. `weights` (None: all 1) are 0 for samples that do not count.
 

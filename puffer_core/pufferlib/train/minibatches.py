@@ -17,12 +17,15 @@ from pufferlib.errors import ConfigError
 from pufferlib.policies.recurrent import map_state
 from pufferlib.train.rollout import Rollout
 
+MAX_BLOCK = 8
+MIN_BLOCKS = 512
+
 
 class Minibatch(NamedTuple):
     """Samples [n, ...] in one axis; for recurrent policies observations and starts are [horizon, segments, ...]."""
 
-    index: Tensor
-    """Where the samples lie in the flattened [horizon, rows]."""
+    samples: Tensor
+    """Where they lie in the flattened [horizon, rows]."""
     observations: Tensor
     actions: Tensor
     action_masks: Tensor | None
@@ -44,8 +47,8 @@ def check_minibatch_size(config: TrainConfig, num_agents: int, segments: bool) -
     below = size // horizon * horizon
     near = [str(value) for value in (below, below + horizon) if value]
     raise ConfigError(
-        f"{spell('minibatch_size')}={size} would cut segments: with a recurrent policy or prioritised sampling it must be a multiple "
-        f"of horizon={horizon} or at least the whole batch of {horizon * num_agents}; nearest: {', '.join(near)}"
+        f"{spell('minibatch_size')}={size} would cut segments: with a recurrent policy or prioritised sampling it must be a "
+        f"multiple of horizon={horizon} or at least the whole batch of {horizon * num_agents}; nearest: {', '.join(near)}"
     )
 
 
@@ -58,6 +61,8 @@ class Minibatches:
         horizon = rollout.horizon
         self.observations = rollout.observations[:horizon]
         self.action_masks = None if rollout.action_masks is None else rollout.action_masks[:horizon]
+        self.per_batch = max(1, config.minibatch_size // horizon)
+        """Segments of one minibatch."""
 
     def epoch(self, advantage: Tensor, target: Tensor, beta: float) -> Iterator[Minibatch]:
         """advantage, target: float32[horizon, rows]; beta: exponent of the importance weights of prioritised sampling."""
@@ -68,25 +73,32 @@ class Minibatches:
         elif rollout.recurrent:
             real = self.valid.any(0).nonzero().flatten()
             order = real[torch.randperm(len(real), generator=self.generator, device=real.device)]
-            for rows in order.split(max(1, self.config.minibatch_size // rollout.horizon)):
+            for rows in torch.split(order, self.per_batch):
                 yield self._segments(rows, numbers, None)
         else:
             yield from self._steps(numbers)
 
     def _steps(self, numbers: Tensor) -> Iterator[Minibatch]:
-        order = torch.randperm(len(numbers), generator=self.generator, device=numbers.device)
+        block = block_size(numbers.shape[0], self.valid.shape[1], self.config.minibatch_size) if self.all_valid else 1
+        arrays = [self.observations, self.rollout.actions, *([] if self.action_masks is None else [self.action_masks])]
+        blocks = [array.reshape(-1, block, *array.shape[2:]) for array in arrays]  # views: one axis cut in two
+        number_blocks = numbers.reshape(-1, block, 4)
+        order = torch.randperm(len(number_blocks), generator=self.generator, device=numbers.device)
         if not self.all_valid:
             order = order[self.valid.flatten()[order]]
-        observations, actions = self.observations.flatten(0, 1), self.rollout.actions.flatten(0, 1)
-        masks = None if self.action_masks is None else self.action_masks.flatten(0, 1)
-        for index in order.split(self.config.minibatch_size):
-            yield Minibatch(
-                index, observations.index_select(0, index), actions.index_select(0, index),
-                None if masks is None else masks.index_select(0, index), *numbers.index_select(0, index).unbind(-1), None,
-            )  # fmt: skip
+        within = torch.arange(block, device=order.device)
+        for chosen in torch.split(order, max(1, self.config.minibatch_size // block)):
+            observations, actions, *masks = (array.index_select(0, chosen).flatten(0, 1) for array in blocks)
+            log_prob, value, advantage, target = number_blocks.index_select(0, chosen).flatten(0, 1).unbind(-1)
+            samples = (chosen.unsqueeze(1) * block + within).flatten()
+            mask = masks[0] if masks else None
+            yield Minibatch(samples, observations, actions, mask, log_prob, value, advantage, target, None)
 
     def _prioritised(self, numbers: Tensor, advantage: Tensor, beta: float) -> Iterator[Minibatch]:
-        """Segments drawn with P ~ (mean |advantage|) ** alpha; weights (N P) ** -beta (Schaul et al. 2016, eq. 1 and 3.4)."""
+        """Segments drawn with P ~ (mean |advantage|) ** alpha; weights (N P) ** -beta (Schaul et al. 2016, eq. 1 and 3.4).
+
+        The losses divide by the sum of the weights, so only their proportions matter.
+        """
         counted = self.valid.float()
         priority = (advantage.abs() * counted).sum(0) / counted.sum(0).clamp(min=1)
         chance = torch.where(self.valid.any(0), (priority + 1e-6) ** self.config.prio_alpha, torch.zeros_like(priority))
@@ -94,22 +106,37 @@ class Minibatches:
         if not number:
             return
         chance = chance / chance.sum()
-        per_batch = max(1, self.config.minibatch_size // self.rollout.horizon)
         drawn = torch.multinomial(chance, number, replacement=True, generator=self.generator)
-        for rows in drawn.split(per_batch):
+        for rows in torch.split(drawn, self.per_batch):
             yield self._segments(rows, numbers, (number * chance[rows]) ** -beta)
 
     def _segments(self, rows: Tensor, numbers: Tensor, importance: Tensor | None) -> Minibatch:
         rollout = self.rollout
         horizon, all_rows = self.valid.shape
-        index = (torch.arange(horizon, device=rows.device).unsqueeze(1) * all_rows + rows).flatten()
+        samples = (torch.arange(horizon, device=rows.device).unsqueeze(1) * all_rows + rows).flatten()
         observations = self.observations.index_select(1, rows)
+        actions = rollout.actions.index_select(1, rows).flatten(0, 1)
         masks = None if self.action_masks is None else self.action_masks.index_select(1, rows).flatten(0, 1)
-        weights = None if self.all_valid else self.valid.flatten()[index].float()
+        weights = None if self.all_valid else self.valid.flatten()[samples].float()
         if importance is not None:
             weights = importance.repeat(horizon) if weights is None else weights * importance.repeat(horizon)
-        state = map_state(lambda part: part[rows], rollout.segment_state) if rollout.recurrent else None
-        return Minibatch(
-            index, observations if rollout.recurrent else observations.flatten(0, 1), rollout.actions.index_select(1, rows).flatten(0, 1),
-            masks, *numbers.index_select(0, index).unbind(-1), weights, state, rollout.starts[:horizon].index_select(1, rows),
-        )  # fmt: skip
+        log_prob, value, advantage, target = numbers.index_select(0, samples).unbind(-1)
+        if not rollout.recurrent:
+            observations = observations.flatten(0, 1)
+            return Minibatch(samples, observations, actions, masks, log_prob, value, advantage, target, weights)
+        state = map_state(lambda part: part[rows], rollout.segment_state)
+        starts = rollout.starts[:horizon].index_select(1, rows)
+        return Minibatch(samples, observations, actions, masks, log_prob, value, advantage, target, weights, state, starts)
+
+
+def block_size(samples: int, rows: int, minibatch_size: int) -> int:
+    """How many neighbouring rows of one step stay together in a shuffled pass: 1, or up to MAX_BLOCK where minibatches are big.
+
+    Copying a few rows at once doubles the speed of gathering observations. A minibatch still holds at least MIN_BLOCKS
+    blocks drawn from all steps, and every sample is in exactly one block.
+    """
+    size = min(samples, minibatch_size)
+    block = MAX_BLOCK
+    while block > 1 and (rows % block or size % block or size // block < MIN_BLOCKS):
+        block //= 2
+    return block

@@ -35,8 +35,8 @@ def rollout_error(rollout: Rollout) -> NonFiniteError:
         return NonFiniteError(f"NaN or infinity from the environment in {'; '.join(causes)}; no weights were changed")
     rows = _rows(rollout.values) | _rows(rollout.log_probs) | _rows(rollout.bootstrap)
     return NonFiniteError(
-        f"the policy's outputs are NaN or infinite in {_some(rows)} although observations and rewards are finite; no weights were "
-        "changed by this rollout. Look at the network, or lower learning_rate or max_grad_norm"
+        f"the policy's outputs are NaN or infinite in {_some(rows)} although observations and rewards are finite; no weights "
+        "were changed by this rollout. Look at the network, or lower learning_rate or max_grad_norm"
     )
 
 

@@ -181,8 +181,8 @@ class PuffeRL:
             losses, ratio, value = self._losses(batch)
             self._update(losses)
             if ratios is not None:
-                ratios.view(-1)[batch.index] = ratio
-                values.view(-1)[batch.index] = value
+                ratios.view(-1)[batch.samples] = ratio
+                values.view(-1)[batch.samples] = value
             if config.target_kl and float(losses.approx_kl) > config.target_kl:
                 return False
         return True

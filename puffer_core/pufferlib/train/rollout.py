@@ -39,7 +39,8 @@ class Rollout:
     """
 
     def __init__(
-        self, env: Any, policy: nn.Module, distribution: Distribution, horizon: int, device: torch.device, generator: torch.Generator
+        self, env: Any, policy: nn.Module, distribution: Distribution, horizon: int, device: torch.device,
+        generator: torch.Generator,
     ) -> None:
         self.env, self.policy, self.distribution = env, policy, distribution
         self.horizon, self.device, self.generator = horizon, device, generator
@@ -66,7 +67,8 @@ class Rollout:
         self.values = torch.zeros(horizon + 1, rows, device=device)
         self.bootstrap = torch.zeros(horizon, rows, device=device)
         self._starts = np.zeros((horizon + 1, rows), np.bool_)
-        self.starts = torch.from_numpy(self._starts) if self.on_host else torch.zeros(horizon + 1, rows, dtype=torch.bool, device=device)
+        starts = torch.from_numpy(self._starts)
+        self.starts = starts if self.on_host else starts.to(device)
         if self.recurrent:
             with torch.no_grad():
                 self.initial: Any = policy.initial_state(rows)  # type: ignore[operator]
