@@ -172,7 +172,7 @@ def test_agents_that_leave_early_are_masked_until_the_last_one_has_left():
 def test_one_flag_for_all_and_all_in_the_dict():
     class Scalar(Dying):
         def step(self, actions):
-            observations, rewards, over, infos = super().step(actions)
+            observations, rewards, _, infos = super().step(actions)
             return observations, rewards, self.end, infos
 
     for end in (True, {"__all__": True}):

@@ -156,7 +156,7 @@ def test_declarations_are_checked(attribute, value, words):
     with pytest.raises(SpaceError, match=words):
         type("Bad", (Bad,), {attribute: value})()
     del Bad.num_agents
-    with pytest.raises(SpaceError, match="must set .*num_agents"):
+    with pytest.raises(SpaceError, match=r"must set .*num_agents"):
         Bad()
 
 

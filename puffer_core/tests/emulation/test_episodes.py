@@ -11,8 +11,10 @@ import pufferlib
 from pufferlib.errors import EnvTypeError, EnvValueError, NonFiniteEnvError, WorkerError
 
 
-def run(vec, steps):
-    """The results of `steps` steps with action 0, copied."""
+def run(vec, steps, seed=None):
+    """The results of `steps` steps with action 0, copied, after a reset if a seed is given."""
+    if seed is not None:
+        vec.reset(seed=seed)
     taken = []
     for _ in range(steps):
         results = vec.step(np.zeros(vec.action_space.shape, int))
@@ -55,7 +57,7 @@ def test_anything_else_is_refused_with_the_envs_number(counting, each, kind):
     value, family = BAD[kind]
     vec = each([counting, lambda: counting(reward=lambda: value)])
     vec.reset(seed=0)
-    with pytest.raises(family, match="env 1 .*reward"):
+    with pytest.raises(family, match=r"env 1 .*reward"):
         run(vec, 1)
 
 
@@ -286,11 +288,15 @@ def test_what_an_env_raises_is_told_with_its_number_and_traceback(counting, each
 
     closed = []
     neighbour = lambda: counting(close=lambda: closed.append(1))  # noqa: E731
-    with pytest.raises(WorkerError) as told:
+
+    def whole_life():
         vec = each([neighbour, Boom, neighbour])
         vec.reset(seed=0)
         run(vec, 1)
         vec.close()
+
+    with pytest.raises(WorkerError) as told:
+        whole_life()
     text = str(told.value)
     assert "env 1" in text and f"NeedsTwoArguments: boom/{where}" in text and "Traceback" in text and where in text
     assert isinstance(told.value.__cause__, NeedsTwoArguments)
@@ -312,5 +318,4 @@ def test_results_of_the_wrong_form_say_what_is_expected(counting, each, method, 
     bad = type("Bad", (counting,), {method: lambda self, *args, **kwargs: returned})
     vec = each([counting, bad])
     with pytest.raises((EnvValueError, EnvTypeError), match=f"env 1 .*{words}"):
-        vec.reset(seed=0)
-        run(vec, 1)
+        run(vec, 1, seed=0)

@@ -200,10 +200,14 @@ def test_what_the_space_does_not_allow_is_refused_with_the_envs_number(counting,
             return bad if self.t >= self.bad_from else good
 
     vec = each([Bad, lambda: Bad(bad_from=when), Bad])
-    with pytest.raises(error, match=words) as refused:
+
+    def play():
         vec.reset(seed=0)
         for _ in range(3):
             vec.step(np.zeros(3, int))
+
+    with pytest.raises(error, match=words) as refused:
+        play()
     assert "env 1" in str(refused.value) and isinstance(refused.value, EnvError)
 
 
