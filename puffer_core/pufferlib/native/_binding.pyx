@@ -1,8 +1,7 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, initializedcheck=False
 """The one binding of all native games: worlds in one block of memory, stepped without the GIL by the caller or by a pool.
 
-`pufferlib.native.env.NativeEnv` is the face of it. This module checks what memory safety needs (sizes, writability,
-alignment, states of groups); spaces, ranges and names are checked above.
+This checks what memory safety needs: sizes, writability, alignment, states of groups. NativeEnv checks the rest.
 """
 
 from libc.stdint cimport uintptr_t

@@ -57,7 +57,7 @@ typedef struct Pool {
     PortCond done;
 } Pool;
 
-static void pool_run(Pool *p, int share) {
+static inline void pool_run(Pool *p, int share) {
     PoolShare *s = &p->share[share];
     PoolGroup *g = &p->group[share / p->shares_per_group];
     p->work(p->context, share);
@@ -71,10 +71,10 @@ static void pool_run(Pool *p, int share) {
     port_unlock(&p->mutex);
 }
 
-static int pool_claim(Pool *p, int share) { return port_swap_if(&p->share[share].state, SHARE_POSTED, SHARE_RUNNING); }
+static inline int pool_claim(Pool *p, int share) { return port_swap_if(&p->share[share].state, SHARE_POSTED, SHARE_RUNNING); }
 
 /* Run one share of `group` that no thread has started. True if there was one. */
-static int pool_help_group(Pool *p, int group) {
+static inline int pool_help_group(Pool *p, int group) {
     int first = group * p->shares_per_group, end = first + p->shares_per_group;
     for (int share = first; share < end; share++) {
         if (pool_claim(p, share)) {
@@ -86,7 +86,7 @@ static int pool_help_group(Pool *p, int group) {
 }
 
 /* Spin while *a equals `value`, for at most POOL_SPIN_NS. True when it changed. */
-static int pool_spin(PortAtomic *a, int value, PortAtomic *stop) {
+static inline int pool_spin(PortAtomic *a, int value, PortAtomic *stop) {
     int64_t until = port_now_ns() + POOL_SPIN_NS;
     do {
         for (int i = 0; i < POOL_SPIN_CHECK; i++) {
@@ -117,30 +117,30 @@ PORT_ENTRY(pool_thread, arg) {
     PORT_ENTRY_END;
 }
 
-static void pool_wake(PoolShare *s) {
+static inline void pool_wake(PoolShare *s) {
     if (!port_load(&s->parked)) return;
     port_lock(&s->mutex);
     port_cond_wake(&s->wake);
     port_unlock(&s->mutex);
 }
 
-static void pool_post_share(Pool *p, int share) {
+static inline void pool_post_share(Pool *p, int share) {
     port_store(&p->share[share].state, SHARE_POSTED);
     pool_wake(&p->share[share]);
 }
 
-static void pool_begin_group(Pool *p, int group) {
+static inline void pool_begin_group(Pool *p, int group) {
     port_store(&p->group[group].remaining, p->shares_per_group);
     port_store(&p->group[group].state, GROUP_BUSY);
 }
 
-static void pool_wake_unwoken(Pool *p) {
+static inline void pool_wake_unwoken(Pool *p) {
     if (p->unwoken >= 0) pool_wake(&p->share[p->unwoken]);
     p->unwoken = -1;
 }
 
 /* Hand a group that is idle to its threads. */
-static void pool_post(Pool *p, int group) {
+static inline void pool_post(Pool *p, int group) {
     PoolGroup *g = &p->group[group];
     int first = group * p->shares_per_group;
     pool_wake_unwoken(p);
@@ -153,7 +153,7 @@ static void pool_post(Pool *p, int group) {
     else pool_wake(&p->share[first]);
 }
 
-static int pool_has_posted(Pool *p, int group) {
+static inline int pool_has_posted(Pool *p, int group) {
     int first = group * p->shares_per_group, end = first + p->shares_per_group;
     for (int share = first; share < end; share++)
         if (port_load(&p->share[share].state) == SHARE_POSTED) return 1;
@@ -161,7 +161,7 @@ static int pool_has_posted(Pool *p, int group) {
 }
 
 /* pool_help_group for the caller of the pool: the share that sleeps is either the one taken, or must not wait for it. */
-static int pool_take_over(Pool *p, int group) {
+static inline int pool_take_over(Pool *p, int group) {
     int first = group * p->shares_per_group;
     if (p->unwoken < first || p->unwoken >= first + p->shares_per_group) pool_wake_unwoken(p);
     if (!pool_help_group(p, group)) return 0;
@@ -171,7 +171,7 @@ static int pool_take_over(Pool *p, int group) {
 
 /* The same for any group (-1), the one posted first before the others: else a caller that posts one group again and again
  * would do that one's work for ever, and the others starve while the threads get no core. */
-static int pool_help(Pool *p, int group) {
+static inline int pool_help(Pool *p, int group) {
     if (group >= 0) return pool_take_over(p, group);
     for (;;) {
         int oldest = -1;
@@ -185,7 +185,7 @@ static int pool_help(Pool *p, int group) {
 }
 
 /* The finished group that finished first, or `group` itself if it has finished (-1: none); it becomes idle. */
-static int pool_take(Pool *p, int group) {
+static inline int pool_take(Pool *p, int group) {
     int best = -1;
     if (group >= 0) {
         if (port_load(&p->group[group].state) == GROUP_DONE) best = group;
@@ -200,7 +200,7 @@ static int pool_take(Pool *p, int group) {
 }
 
 /* Help, spin or sleep until a group finishes that had not when `seen` was read, at most timeout_ns. */
-static void pool_await_finish(Pool *p, int group, int seen, int64_t timeout_ns) {
+static inline void pool_await_finish(Pool *p, int group, int seen, int64_t timeout_ns) {
     if (pool_help(p, group) || pool_spin(&p->finished, seen, NULL)) return;
     port_lock(&p->mutex);
     if (port_load(&p->finished) == seen) port_cond_wait_ns(&p->done, &p->mutex, timeout_ns);
@@ -208,7 +208,7 @@ static void pool_await_finish(Pool *p, int group, int seen, int64_t timeout_ns) 
 }
 
 /* Wait for `group`, or for the first that finishes (-1). Returns it, or -1 when timeout_ns passed. */
-static int pool_wait(Pool *p, int group, int64_t timeout_ns) {
+static inline int pool_wait(Pool *p, int group, int64_t timeout_ns) {
     int64_t called = port_now_ns();
     int taken;
     for (;;) {
@@ -227,14 +227,14 @@ static int pool_wait(Pool *p, int group, int64_t timeout_ns) {
     return taken;
 }
 
-static int pool_busy(Pool *p) {
+static inline int pool_busy(Pool *p) {
     for (int i = 0; i < p->groups; i++)
         if (port_load(&p->group[i].state) == GROUP_BUSY) return 1;
     return 0;
 }
 
 /* Return when no group is being worked on. Finished groups stay finished. */
-static void pool_quiesce(Pool *p) {
+static inline void pool_quiesce(Pool *p) {
     for (;;) {
         int seen = port_load(&p->finished);
         if (!pool_busy(p)) return;
@@ -243,7 +243,7 @@ static void pool_quiesce(Pool *p) {
 }
 
 /* Run every group once and wait: the caller does the first share itself. All groups must be idle, and are afterwards. */
-static void pool_run_all(Pool *p) {
+static inline void pool_run_all(Pool *p) {
     for (int i = 0; i < p->groups; i++) pool_begin_group(p, i);
     port_store(&p->share[0].state, SHARE_RUNNING);
     for (int i = 1; i < p->shares; i++) pool_post_share(p, i);
@@ -253,7 +253,7 @@ static void pool_run_all(Pool *p) {
 }
 
 /* Finish what is posted, stop the threads, free everything. */
-static void pool_close(Pool *p) {
+static inline void pool_close(Pool *p) {
     if (!p) return;
     pool_quiesce(p);
     port_store(&p->stop, 1);
@@ -274,7 +274,7 @@ static void pool_close(Pool *p) {
 }
 
 /* `groups` divides `shares`. NULL when memory or threads cannot be had. */
-static Pool *pool_open(int shares, int groups, PoolWork work, void *context) {
+static inline Pool *pool_open(int shares, int groups, PoolWork work, void *context) {
     Pool *p = (Pool *)calloc(1, sizeof *p);
     if (!p) return NULL;
     p->share = (PoolShare *)calloc((size_t)shares, sizeof *p->share);

@@ -32,16 +32,16 @@ typedef struct Worlds {
     uint64_t *seeds;    /* one a world */
 } Worlds;
 
-static void *worlds_align(void *memory) {
+static inline void *worlds_align(void *memory) {
     return (void *)(((uintptr_t)memory + WORLDS_LINE - 1) & ~(uintptr_t)(WORLDS_LINE - 1));
 }
 
-static char *worlds_at(const Worlds *w, int64_t world) { return w->first + w->stride * (size_t)world; }
+static inline char *worlds_at(const Worlds *w, int64_t world) { return w->first + w->stride * (size_t)world; }
 
-static PufferIO *worlds_io_of(const Worlds *w, int64_t world) { return (PufferIO *)(worlds_at(w, world) + w->game->io_offset); }
+static inline PufferIO *worlds_io_of(const Worlds *w, int64_t world) { return (PufferIO *)(worlds_at(w, world) + w->game->io_offset); }
 
 /* Arguments come next, zeroed, for the caller to fill. */
-static int worlds_open(Worlds *w, const PufferGame *game, int64_t count) {
+static inline int worlds_open(Worlds *w, const PufferGame *game, int64_t count) {
     w->game = game;
     w->count = count;
     w->args = (char *)calloc(1, game->args_bytes);
@@ -50,7 +50,7 @@ static int worlds_open(Worlds *w, const PufferGame *game, int64_t count) {
 }
 
 /* False where the field cannot hold the value. Every int32_t is a double. */
-static int worlds_set_argument(Worlds *w, const PufferField *field, double value) {
+static inline int worlds_set_argument(Worlds *w, const PufferField *field, double value) {
     char *target = w->args + field->offset;
     if (field->kind == PUFFER_KIND_INT) {
         if (!(value >= INT32_MIN && value <= INT32_MAX) || value != floor(value)) return 0;
@@ -68,12 +68,12 @@ static int worlds_set_argument(Worlds *w, const PufferField *field, double value
 }
 
 /* Arguments are filled: the sizes are known. */
-static void worlds_measure(Worlds *w) {
+static inline void worlds_measure(Worlds *w) {
     w->shape = w->game->shape(w->args);
     w->stride = w->game->world_bytes + w->game->arena_bytes(w->args);
 }
 
-static int worlds_share(Worlds *w) {
+static inline int worlds_share(Worlds *w) {
     if (!w->game->shared_bytes) return WORLDS_OK;
     w->shared_memory = calloc(1, w->game->shared_bytes(w->args) + WORLDS_LINE);
     if (!w->shared_memory) return WORLDS_NO_MEMORY;
@@ -83,7 +83,7 @@ static int worlds_share(Worlds *w) {
     return w->game->shared_init(block, w->args);
 }
 
-static int worlds_build(Worlds *w, const PufferIO *base) {
+static inline int worlds_build(Worlds *w, const PufferIO *base) {
     int result = worlds_share(w);
     if (result != WORLDS_OK) return result;
     w->memory = calloc(1, w->stride * (size_t)w->count + WORLDS_LINE);
@@ -98,7 +98,7 @@ static int worlds_build(Worlds *w, const PufferIO *base) {
 }
 
 /* `shares` divides the number of worlds, `groups` divides `shares`. */
-static int worlds_partition(Worlds *w, int shares, int groups) {
+static inline int worlds_partition(Worlds *w, int shares, int groups) {
     free(w->share_io);
     free(w->jobs);
     w->shares = shares;
@@ -109,14 +109,14 @@ static int worlds_partition(Worlds *w, int shares, int groups) {
 }
 
 /* Row 0's pointers, for results in time step `slot` and actions of time step `act_slot` of arrays that begin at `base`. */
-static PufferIO worlds_io_at(const Worlds *w, const PufferIO *base, int64_t slot, int64_t act_slot) {
+static inline PufferIO worlds_io_at(const Worlds *w, const PufferIO *base, int64_t slot, int64_t act_slot) {
     PufferIO io = puffer_io_at(base, w->shape, slot * w->count);
     io.act = puffer_io_at(base, w->shape, act_slot * w->count).act;
     return io;
 }
 
 /* Do a share's part of its group's job. Worlds learn their pointers only when these moved since the share's last job. */
-static void worlds_run_share(void *context, int share) {
+static inline void worlds_run_share(void *context, int share) {
     Worlds *w = (Worlds *)context;
     const WorldsJob *job = &w->jobs[share / (w->shares / w->groups)];
     const PufferIO *base = NULL;
@@ -130,7 +130,7 @@ static void worlds_run_share(void *context, int share) {
 }
 
 /* Add up every world's log in index order, so that the sums do not depend on threads, and zero the logs. */
-static void worlds_drain_log(Worlds *w, double *sums) {
+static inline void worlds_drain_log(Worlds *w, double *sums) {
     for (int64_t i = 0; i < w->count; i++) {
         double *log = (double *)(worlds_at(w, i) + w->game->log_offset);
         for (size_t k = 0; k < w->game->log_count; k++) sums[k] += log[k];
@@ -138,7 +138,7 @@ static void worlds_drain_log(Worlds *w, double *sums) {
     }
 }
 
-static void worlds_close(Worlds *w) {
+static inline void worlds_close(Worlds *w) {
     free(w->memory);
     free(w->shared_memory);
     free(w->args);

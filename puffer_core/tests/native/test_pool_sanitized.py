@@ -1,4 +1,4 @@
-"""The pool under ThreadSanitizer, and under AddressSanitizer with UndefinedBehaviorSanitizer."""
+"""The pool and the worlds under ThreadSanitizer, and under AddressSanitizer with UndefinedBehaviorSanitizer."""
 
 from __future__ import annotations
 
@@ -10,18 +10,20 @@ import pytest
 
 from pufferlib.native import get_include
 
-SOURCE = Path(__file__).with_name("pool_race.c")
+HERE = Path(__file__).parent
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="compiles with a POSIX compiler's options")
 @pytest.mark.parametrize("sanitizer", ["thread", "address,undefined"])
-def test_pool_is_clean_under_a_sanitizer(tmp_path, compiler, sanitizer):
+@pytest.mark.parametrize("source", ["pool_race.c", "worlds_race.c"])
+def test_clean_under_a_sanitizer(tmp_path, compiler, source, sanitizer):
     flags = ["-std=gnu11", "-O1", "-g", "-Wall", "-Wextra", "-Werror", f"-fsanitize={sanitizer}", "-fno-sanitize-recover=all"]
     empty = tmp_path / "empty.c"
     empty.write_text("int main(void) { return 0; }\n")
     if subprocess.run([*compiler, *flags, str(empty), "-o", str(tmp_path / "empty")], capture_output=True, timeout=60).returncode:
         pytest.skip(f"this compiler has no -fsanitize={sanitizer}")
     program = str(tmp_path / "race")
-    subprocess.run([*compiler, *flags, f"-I{get_include()}", str(SOURCE), "-o", program, "-pthread"], check=True, timeout=60)
+    include = [f"-I{get_include()}", f"-I{HERE / 'dummy'}"]
+    subprocess.run([*compiler, *flags, *include, str(HERE / source), "-o", program, "-pthread", "-lm"], check=True, timeout=60)
     result = subprocess.run([program], capture_output=True, text=True, timeout=60)
     assert result.returncode == 0, result.stdout + result.stderr
