@@ -9,9 +9,11 @@ Names load when they are first used, so that importing the package costs next to
 from __future__ import annotations
 
 import importlib
-from typing import TYPE_CHECKING, Any
 
+TYPE_CHECKING = False  # typing itself takes milliseconds to import; type checkers know this name
 if TYPE_CHECKING:
+    from typing import Any
+
     from pufferlib import errors
     from pufferlib.buffers import Buffers
     from pufferlib.config.train_config import TrainConfig

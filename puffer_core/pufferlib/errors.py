@@ -75,3 +75,7 @@ class NonFiniteEnvError(EnvError, NonFiniteError):
 
 class RenderError(PufferError, RuntimeError):
     """A frame or window cannot be made; the message names the remedy."""
+
+
+class CheckError(PufferError, AssertionError):
+    """`pufferlib.testing` found that an env, a VecEnv or a plugin breaks its contract; the message says where."""
