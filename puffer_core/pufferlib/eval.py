@@ -35,7 +35,9 @@ class Episode(NamedTuple):
     length: int
     """Its steps."""
     score: float | None
-    """What the env's own log calls its score, if it does. Episodes that end in one step get the mean of their scores."""
+    """What the env's own log calls its score, if it does."""
+    sharing: int = 1
+    """How many episodes ended in the same step: their `score` is the mean of theirs, as the log tells no more."""
 
 
 def evaluate(
@@ -45,7 +47,7 @@ def evaluate(
     *,
     deterministic: bool = False,
     seed: int | None = None,
-    device: str = "cpu",
+    device: str | torch.device = "cpu",
     on_step: Callable[[list[Episode]], None] | None = None,
 ) -> list[Episode]:
     """Play `episodes` whole episodes and return them in the order in which they ended.
@@ -88,7 +90,7 @@ def evaluate(
                 for row in ended.nonzero()[0]:
                     if quota[row]:
                         quota[row] -= 1
-                        finished.append(Episode(int(row), float(returns[row]), int(lengths[row]), score))
+                        finished.append(Episode(int(row), float(returns[row]), int(lengths[row]), score, int(ended.sum())))
                 returns[ended], lengths[ended] = 0, 0
             actor.forget(ended | ~masks)
             if on_step:
@@ -115,7 +117,7 @@ class Actor:
         *,
         deterministic: bool = False,
         seed: int | None = None,
-        device: str = "cpu",
+        device: str | torch.device = "cpu",
     ) -> None:
         self.policy = policy.to(device).eval()
         self.deterministic, self.device = deterministic, torch.device(device)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,7 +33,7 @@ Play episodes and print their returns. RUN_OR_ENV is a run directory, a checkpoi
   --num-envs N          worlds that play side by side (1)
   --seed S              makes the evaluation repeatable (random)
   --deterministic       take the likeliest action instead of sampling
-  --device DEVICE       of the policy: cpu, cuda, mps (cpu)
+  --device DEVICE       of the policy: auto, cpu, cuda, cuda:N, mps (cpu)
   --env.NAME VALUE      a setting of the environment, over the run's own
 
   puffer eval runs/ocean-breakout/... --episodes 100
@@ -143,12 +144,32 @@ def steps_per_second(request: Request, env: Any) -> float:
     return float(request.options["fps"] or getattr(env, "metadata", {}).get("render_fps") or usual)
 
 
+def find_target(env_name: str) -> tuple[Any, Any]:
+    """An env's record, and the class or function behind it."""
+    from pufferlib.plugins import registry
+
+    spec = registry().find_env(env_name)
+    return spec, registry().resolve(spec.target, spec)
+
+
+def frames_mode(target: Any) -> str | None:
+    """`rgb_array` for envs that take a render_mode. Others may have a render() all the same."""
+    try:
+        parameters = inspect.signature(target).parameters
+    except (TypeError, ValueError):  # a callable written in C
+        return None
+    takes_it = "render_mode" in parameters or any(p.kind is p.VAR_KEYWORD for p in parameters.values())
+    return "rgb_array" if takes_it else None
+
+
 def build_policy(request: Request, observation_space: Any, action_space: Any) -> Any:
     """The policy, or None for random play."""
     if request.policy == RANDOM:
         return None
     from pufferlib.eval import load_policy
+    from pufferlib.train.device import choose_device
 
+    request.options["device"] = str(choose_device(request.options["device"]))
     return load_policy(request.policy, observation_space, action_space, device=request.options["device"])
 
 
@@ -164,9 +185,10 @@ def measure(request: Request) -> int:
     options = request.options
     count = options["episodes"] or EPISODES
     wants_frames = bool(options["video"] or options["render"] == "rgb_array")
+    mode = frames_mode(find_target(request.env_name)[1]) if wants_frames else None
     env = pufferlib.make(
         request.env_name, num_envs=options["num_envs"], backend="serial" if wants_frames else "auto",
-        render_mode="rgb_array" if wants_frames else None, seed=options["seed"], **request.env_kwargs,
+        render_mode=mode, seed=options["seed"], **request.env_kwargs,
     )  # fmt: skip
     try:
         policy = build_policy(request, env.single_observation_space, env.single_action_space)
@@ -214,8 +236,12 @@ def print_table(episodes: list[Episode]) -> None:
     print("episode" + "".join(f"{name:>12}" for name in columns))
     for i in range(len(episodes)):
         print(f"{i + 1:>7}" + "".join(f"{show(values[i]):>12}" for values in columns.values()))
+    shared = "score" in columns and any(e.sharing > 1 for e in episodes)
     for word, function in (("mean", np.mean), ("std", np.std), ("min", np.min), ("max", np.max)):
-        print(f"{word:>7}" + "".join(f"{show(float(function(values))):>12}" for values in columns.values()))
+        known = {name: values for name, values in columns.items() if word == "mean" or name != "score" or not shared}
+        print(f"{word:>7}" + "".join(f"{show(float(function(values))):>12}" for values in known.values()))
+    if shared:
+        print("score   of episodes that ended in the same step: their mean")
 
 
 def show(value: float) -> str:
@@ -229,15 +255,13 @@ def show(value: float) -> str:
 def play(request: Request) -> int:
     """Watch and play until the window is closed or the episodes are over; print the table of what was finished."""
     from pufferlib.eval import Actor, RandomActor
-    from pufferlib.make import env_maker
-    from pufferlib.plugins import registry
+    from pufferlib.makers import env_maker
     from pufferlib.render.play import WindowPlayer
     from pufferlib.vector.seeding import env_seeds
 
     options = request.options
-    spec = registry().find_env(request.env_name)
-    maker = env_maker(registry().resolve(spec.target, spec), {**spec.kwargs, **request.env_kwargs}, "rgb_array")
-    env = maker(num_envs=1)
+    spec, target = find_target(request.env_name)
+    env = env_maker(target, {**spec.kwargs, **request.env_kwargs}, frames_mode(target))(num_envs=1)
     try:
         policy = build_policy(request, env.single_observation_space, env.single_action_space)
         actor: Any = None
@@ -246,12 +270,13 @@ def play(request: Request) -> int:
                 policy, env.single_action_space, env.num_agents, deterministic=options["deterministic"], seed=options["seed"],
                 device=options["device"],
             )  # fmt: skip
-        elif options["policy"] == RANDOM or not getattr(env, "keys", None):
+        elif options["policy"] == RANDOM or not getattr(target, "keys", None):
             actor = RandomActor(env.single_action_space, env.num_agents, env.action_mask_size, options["seed"])
         tally = Tally(env)
         player = WindowPlayer(
             env, actor, title=f"{request.env_name} - pufferlib", steps_per_second=steps_per_second(request, env),
             seed=None if options["seed"] is None else env_seeds(options["seed"], 1), on_step=tally.add, on_reset=tally.restart,
+            keys=getattr(target, "keys", {}), idle_action=getattr(target, "idle_action", 0),
         )  # fmt: skip
         with player.window:
             player.run(lambda: 0 < (options["episodes"] or 0) <= len(tally.episodes))
@@ -282,7 +307,7 @@ class Tally:
         ended = ((terminals | truncations) & living).nonzero()[0]
         score = self._env.drain_log().get("score") if len(ended) else None
         for row in ended:
-            self.episodes.append(Episode(int(row), float(self._returns[row]), int(self._lengths[row]), score))
+            self.episodes.append(Episode(int(row), float(self._returns[row]), int(self._lengths[row]), score, len(ended)))
             self._returns[row], self._lengths[row] = 0, 0
 
     def restart(self) -> None:

@@ -7,7 +7,7 @@ every game and stand in the help line below the picture; where a game uses one o
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
 import numpy as np
@@ -43,6 +43,7 @@ class WindowPlayer:
     actor: who plays while the user does not; None: the agents idle
     steps_per_second: at first; + and - double and halve it
     on_step: called after each step with (rewards, terminals, truncations), and `on_reset` when the user resets
+    keys, idle_action: None: the env's own attributes of these names; see `KeyMap`
     window: an open window to use; None: one is opened
     Raises RenderError if the env draws nothing or no window can be opened.
     """
@@ -57,13 +58,16 @@ class WindowPlayer:
         seed: Any = None,
         on_step: Callable[[Array, Array, Array], None] | None = None,
         on_reset: Callable[[], None] | None = None,
+        keys: Mapping[str, Any] | None = None,
+        idle_action: Any = None,
         window: Window | None = None,
     ) -> None:
         self.env, self.actor = env, actor
         self.rate = min(max(steps_per_second, SLOWEST), FASTEST)
         self.on_step, self.on_reset = on_step, on_reset
-        keys = getattr(env, "keys", {})
-        self.keys = KeyMap(keys, getattr(env, "idle_action", 0), env.single_action_space) if keys else None
+        keys = getattr(env, "keys", {}) if keys is None else keys
+        idle = getattr(env, "idle_action", 0) if idle_action is None else idle_action
+        self.keys = KeyMap(keys, idle, env.single_action_space) if keys else None
         self.agent, self.paused = 0, False
         self.is_manual = self.keys is not None and actor is None
         self._down: list[str] = []
@@ -95,7 +99,9 @@ class WindowPlayer:
         if any(name in game for name in given.pressed):
             self.is_manual = True
         self._down = given.down
-        self._latched += [name for name in dict.fromkeys((*given.pressed, *given.down)) if name in game and name not in self._latched]
+        for name in (*given.pressed, *given.down):
+            if name in game and name not in self._latched:
+                self._latched.append(name)
         for name in (ALIASES.get(name, name) for name in given.pressed if name not in game):
             if name == "r":
                 self.reset()

@@ -32,8 +32,7 @@ class Clock(gymnasium.Env):
 
     def step(self, action):
         self.time += 1
-        self.action = action
-        return np.array([self.time], np.float32), 1.0, self.time == self.length, False, {"score": float(self.length), "action": int(action)}
+        return np.array([self.time], np.float32), 1.0, self.time == self.length, False, {"score": float(self.length)}
 
 
 def clocks(num_envs):

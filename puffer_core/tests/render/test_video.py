@@ -43,7 +43,9 @@ def test_odd_sizes_are_padded_for_the_codec(tmp_path):
     assert imageio.get_reader(tmp_path / "odd.mp4").get_data(0).shape == (48, 64, 3)
 
 
-@pytest.mark.parametrize(("name", "fps", "words"), [("a.avi", 30, "must end in"), ("no/a.mp4", 30, "no folder"), ("a.mp4", 0, "fps")])
+@pytest.mark.parametrize(
+    ("name", "fps", "words"), [("a.avi", 30, "must end in"), ("no/a.mp4", 30, "no folder"), ("a.mp4", 0, "fps")]
+)
 def test_what_cannot_be_written_is_refused(tmp_path, name, fps, words):
     with pytest.raises(ConfigError, match=words):
         VideoWriter(tmp_path / name, fps)

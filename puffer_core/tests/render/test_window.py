@@ -153,6 +153,19 @@ def test_a_game_is_played_with_the_keyboard(open_window):
     assert env.observations[0, 4] < before  # the paddle went left
 
 
+def test_the_command_plays_until_the_episodes_are_over(display, monkeypatch, capsys):
+    pytest.importorskip("pufferlib_ocean", reason="the ocean package is not installed")
+    from pufferlib.cli.main import main
+
+    monkeypatch.setenv("DISPLAY", display)
+    command = ["eval", "ocean-pong", "--render", "human", "--policy", "random", "--episodes", "2", "--fps", "960", "--seed", "1"]
+    assert main([*command, "--env.points", "1"]) == 0
+    table = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert table[0] == ["episode", "return", "length", "score"]
+    assert [row[0] for row in table[1:4]] == ["1", "2", "mean"]
+    assert all(row[1] in ("1", "-1") and row[1] == row[3] for row in table[1:3])
+
+
 def test_without_a_display_the_error_names_the_remedy():
     pytest.importorskip("raylib", reason="raylib is not installed")
     code = "from pufferlib.render.window import Window; Window(10, 10, 'x')"
