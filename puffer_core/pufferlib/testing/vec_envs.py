@@ -108,7 +108,9 @@ def _check_closing(make: Callable[[], VecEnv]) -> None:
     vec.close()
     vec.close()
     try:
-        vec.reset()
+        vec.reset(seed=0)
     except ClosedError:
         return
+    except Exception as error:
+        raise CheckError(f"reset() after close() must raise ClosedError, it raised {error!r}") from error
     raise CheckError("reset() after close() must raise ClosedError")
