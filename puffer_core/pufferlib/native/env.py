@@ -20,7 +20,7 @@ import re
 import secrets
 from collections.abc import Sequence
 from types import SimpleNamespace
-from typing import Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 from gymnasium.spaces import Box, Discrete, MultiDiscrete, Space
@@ -29,6 +29,9 @@ from pufferlib.buffers import Array, Buffers, action_layout
 from pufferlib.env import PufferEnv
 from pufferlib.errors import ActionError, ClosedError, ConfigError, EnvError, ShapeError
 from pufferlib.native.arguments import Argument, Bool, Choice, Float, Int, resolve
+
+if TYPE_CHECKING:
+    from pufferlib.native._binding import NativeBatch
 
 __all__ = ["Bool", "Choice", "DrawCommands", "Float", "Int", "NativeEnv"]
 
@@ -115,10 +118,10 @@ class NativeEnv(PufferEnv):
         self._seed = seed
         self._seeded = False
         self.native = self._load()
-        self.log_names: tuple[str, ...] = self.native.log_names
+        self.log_names = self.native.log_names
         super().__init__(buf)
 
-    def _load(self) -> Any:
+    def _load(self) -> NativeBatch:
         """The C worlds, whose sizes must be those of the spaces."""
         from pufferlib.native._binding import NativeBatch
 
@@ -249,8 +252,7 @@ class NativeEnv(PufferEnv):
     def drain_log(self) -> dict[str, float]:
         """Means over the row-episodes that ended since the last call, and their number `n`; {} if none ended."""
         self._check_open()
-        log: dict[str, float] = self.native.drain_log()
-        return log
+        return self.native.drain_log()
 
     def render(self, world: int = 0) -> Array:
         """uint8[height, width, 3]: the frame of one world."""
@@ -274,8 +276,7 @@ class NativeEnv(PufferEnv):
     def world_bytes(self, world: int = 0) -> bytes:
         """A copy of a world's whole memory: state, random generator, log and pointers to its rows."""
         self._check_open()
-        data: bytes = self.native.world_bytes(world)
-        return data
+        return self.native.world_bytes(world)
 
     def set_world_bytes(self, world: int, data: bytes) -> None:
         """Bring a world back to where `world_bytes` was taken of it. What it last wrote into the arrays stays as it is."""

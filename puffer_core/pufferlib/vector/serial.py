@@ -74,4 +74,5 @@ def env_facts(env: PufferEnv) -> EnvFacts:
         env.is_native,
         env.render_mode,
         dict(getattr(env, "metadata", None) or {}),
+        getattr(env, "require_valid_actions", None) if getattr(env, "check_actions", False) else None,
     )

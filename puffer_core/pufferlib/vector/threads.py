@@ -49,17 +49,14 @@ class ThreadVec(VecEnv):
         self._env.native.post_reset(group, None if seeds is None else self._seeds, slot)
 
     def _start_step(self, group: int, source: int, target: int) -> None:
-        if self._env.check_actions:
-            self._env.require_valid_actions(self._views[source][group].actions, self._rows[group].start)
         self._env.native.post_step(group, target, source)
 
     def _wait(self, groups: Sequence[int]) -> int:
         try:
-            group: int = self._env.native.wait(groups[0] if len(groups) == 1 else -1)
+            return self._env.native.wait(groups[0] if len(groups) == 1 else -1)
         except BaseException:
             self._env.native.abandon()
             raise
-        return group
 
     def drain_log(self) -> dict[str, float]:
         self._check_open()

@@ -11,7 +11,7 @@ turns: while a policy works on one batch, the others step.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, NoReturn
 
@@ -59,6 +59,8 @@ class EnvFacts:
     render_mode: str | None = None
     metadata: dict[str, Any] = field(default_factory=dict)
     """The env's own, such as `render_fps`."""
+    require_valid_actions: Callable[[Array, int], None] | None = None
+    """Raises for an action outside of the space: (actions, number of the first row). Native envs with `check_actions`."""
 
 
 class VecEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
@@ -85,6 +87,7 @@ class VecEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         self.is_closed = False
         self.in_order = in_order
         self._native = facts.native
+        self._require_valid_actions = facts.require_valid_actions
         self._shape = shape
         self._first_seed: Any = spread_seed(seed, shape.num_envs)
         """Used by the first reset that is given no seed."""
@@ -160,7 +163,7 @@ class VecEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
             raise ConfigError(f"slot must be in [0, {len(self._views) - 1}] (allocate({len(self._views)})), got {slot!r}")
         group = self._held[0]
         source = self._slots[group]
-        self._put_actions(actions, self._views[source][group].actions)
+        self._put_actions(actions, self._views[source][group].actions, self._rows[group].start)
         del self._held[0]
         self._slots[group] = slot
         self._start_step(group, source, slot)
@@ -251,7 +254,13 @@ class VecEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         self._held.append(group)
         return group
 
-    def _put_actions(self, actions: Any, place: Array) -> None:
+    def _put_actions(self, actions: Any, place: Array, first_row: int = 0) -> None:
+        """Before anything starts, so that refused actions leave everything as it was."""
+        self._copy_actions(actions, place)
+        if self._require_valid_actions is not None:
+            self._require_valid_actions(place, first_row)
+
+    def _copy_actions(self, actions: Any, place: Array) -> None:
         """Copy checked actions to `place`; a cast must not change a whole number."""
         if actions is place:
             return

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
 import time
 from dataclasses import fields
+from functools import partial
 
 import numpy as np
 import pytest
 
 from pufferlib.buffers import Buffers
-from pufferlib.errors import ClosedError, ConfigError, EnvError, ShapeError
+from pufferlib.errors import ActionError, ClosedError, ConfigError, EnvError, ShapeError
 from pufferlib.vector import make_vec
 
 WORLDS = 42
@@ -124,6 +126,44 @@ def test_same_bits_as_serial(dummy, workers, split):
     assert serial.drain_log() == threads.drain_log()
     serial.close()
     threads.close()
+
+
+@pytest.mark.parametrize("backend", ["serial", "threads"])
+def test_refused_actions_leave_everything_as_it_was(dummy, backend):
+    vec = make_vec(partial(dummy, check_actions=True), num_envs=4, num_workers=2, batch_size=2, backend=backend, in_order=True)
+    vec.reset(seed=0)
+    bad = np.array([0, 0, 0, 4], np.int32)
+    with pytest.raises(ActionError, match="row 3"):
+        vec.step(bad)
+    assert (vec.step(np.zeros(4, np.int32))[0][:, 0] == 1).all()
+    vec.async_reset(seed=0)
+    assert vec.recv().rows == slice(0, 2)
+    assert vec.recv().rows == slice(2, 4)
+    vec.send(bad[:2])
+    with pytest.raises(ActionError, match="row 3"):
+        vec.send(bad[2:])
+    vec.send(np.zeros(2, np.int32))
+    assert [vec.recv().observations[:, 0].tolist() for _ in range(2)] == [[1, 1], [1, 1]]
+    vec.close()
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="this system has no interval timer")
+def test_an_interrupted_wait_loses_no_group(dummy, monkeypatch):
+    vec = make_vec(partial(dummy, work=200_000_000), num_envs=2, num_workers=2, backend="threads")
+    vec.reset(seed=0)
+
+    def interrupt(signum, frame):
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGALRM, interrupt)
+    signal.setitimer(signal.ITIMER_REAL, 0.02)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            vec.step(np.zeros(2, np.int32))
+    finally:
+        signal.signal(signal.SIGALRM, before)
+    assert (vec.reset(seed=0)[0][:, 0] == 0).all()
+    vec.close()
 
 
 @pytest.mark.parametrize("busy", [False, True])
