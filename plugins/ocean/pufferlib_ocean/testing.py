@@ -1,15 +1,20 @@
-"""What the tests of games share: random actions for any space, and playing a policy for its score."""
+"""What the tests of games share: random actions for any space, playing a policy for its score, and rules checked in C."""
 
 from __future__ import annotations
 
+import re
+import subprocess
+import sysconfig
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from gymnasium import spaces
 
 from pufferlib.buffers import Array
-from pufferlib.native import NativeEnv
+from pufferlib.native import NativeEnv, get_include
+from pufferlib_ocean.performance_py.performance_py import Pcg32
 
 Policy = Callable[[Array, np.random.Generator], Array]
 """Observations of all rows and a generator in, the actions of all rows out."""
@@ -36,3 +41,43 @@ def play(env: NativeEnv, policy: Policy | None, steps: int, seed: int = 0) -> di
         actions = random_actions(env, rng) if policy is None else policy(observations, rng)
         observations = env.step(actions)[0]
     return env.drain_log()
+
+
+class Random(Pcg32):
+    """The games' random numbers, for twins in Python."""
+
+    def below(self, n: int) -> int:
+        """B(n): uniform in [0, n)."""
+        return self.u32() * n >> 32
+
+    def range(self, low: float, high: float) -> np.float32:
+        """U(low, high), rounded as in C."""
+        a, b = np.float32(low), np.float32(high)
+        return np.float32(a + np.float32(b - a) * self.uniform())
+
+    def chance(self, p: float) -> bool:
+        """P(p): true with probability p."""
+        return bool(self.uniform() < np.float32(p))
+
+
+C_TEST_FLAGS = "-std=c11 -O1 -g -ffp-contract=off -Wall -Wextra -Werror -fsanitize=address,undefined -fno-sanitize-recover=all"
+
+
+def rules_in(source: Path) -> list[str]:
+    """The names of a C file's tests: functions `static void test_...(void)`."""
+    return re.findall(r"^static void (test_\w+)\(void\)", source.read_text(encoding="utf-8"), re.MULTILINE)
+
+
+def compile_rules(source: Path, folder: Path) -> Path:
+    """A C file of tests as a program in `folder`, with sanitizers; `program NAME` runs one test."""
+    program = folder / source.stem
+    compiler = (sysconfig.get_config_var("CC") or "cc").split()
+    includes = [f"-I{source.parent}", f"-I{get_include()}"]
+    subprocess.run([*compiler, *C_TEST_FLAGS.split(), *includes, str(source), "-o", str(program), "-lm"], check=True)
+    return program
+
+
+def run_rule(program: Path, rule: str) -> None:
+    """Run one test of `compile_rules`' program. Raises AssertionError with what it said if it fails."""
+    done = subprocess.run([str(program), rule], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr

@@ -68,8 +68,8 @@ static inline void maze_carve(uint8_t *map, int size, PufferRng *rng) {
     while (depth > 0) {
         int cell = path[depth - 1], x = cell % size, y = cell / size, ways[4], n = 0;
         for (int k = 0; k < 4; k++) {
-            int tx = x + 2 * dx[k], ty = y + 2 * dy[k];
-            if (tx > 0 && ty > 0 && tx < size && ty < size && !maze_is_open(map, ty * size + tx)) ways[n++] = dy[k] * size + dx[k];
+            int tx = x + 2 * dx[k], ty = y + 2 * dy[k], is_inside = tx > 0 && ty > 0 && tx < size && ty < size;
+            if (is_inside && !maze_is_open(map, ty * size + tx)) ways[n++] = dy[k] * size + dx[k];
         }
         if (n == 0) {
             depth--;
@@ -266,7 +266,8 @@ static inline void maze_draw(const Maze *g, Draw *d) {
     int x = g->self % g->stride - g->margin, y = g->self / g->stride - g->margin;
     int x0 = puffer_clipi(x - g->args.vision, 0, size), x1 = puffer_clipi(x + g->args.vision + 1, 0, size);
     int y0 = puffer_clipi(y - g->args.vision, 0, size), y1 = puffer_clipi(y + g->args.vision + 1, 0, size);
-    draw_outline(d, left + cell * (float)x0, top + cell * (float)y0, cell * (float)(x1 - x0), cell * (float)(y1 - y0), 1, DRAW_DIM);
+    draw_outline(d, left + cell * (float)x0, top + cell * (float)y0, cell * (float)(x1 - x0), cell * (float)(y1 - y0), 1,
+                 DRAW_DIM);
     draw_circle(d, left + cell * ((float)x + 0.5f), top + cell * ((float)y + 0.5f), 0.4f * cell, DRAW_TEAL);
 }
 

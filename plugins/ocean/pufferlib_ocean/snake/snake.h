@@ -15,6 +15,8 @@ enum { SNAKE_START_LENGTH = 3, SNAKE_SPAWN_TRIES = 64, SNAKE_SOLVED_LENGTH = 50 
 /* During a step, each snake that targets a cell adds one claim above the cell's code. At most four can reach a cell. */
 enum { SNAKE_CODE_MASK = 7, SNAKE_CLAIM = 16 };
 
+enum { SNAKE_SLACK = 8 }; /* bytes after the grid, because windows read 8 codes at once */
+
 typedef struct SnakeArgs {
     int32_t width, height, num_snakes, num_food, vision, max_length, corpse;
     float reward_food, reward_corpse, reward_death;
@@ -29,8 +31,7 @@ typedef struct SnakeLog {
 typedef struct SnakeBody {
     uint32_t head, tail;
     int32_t length, direction, age;
-    int32_t target; /* of this step, with what becomes of the snake */
-    uint8_t grows, dies;
+    int32_t target, grows; /* of this step */
     double episode_return;
 } SnakeBody;
 
@@ -66,8 +67,6 @@ static inline PufferShape snake_shape(const SnakeArgs *args) {
     return (PufferShape){args->num_snakes, side * side, sizeof(int32_t), 0};
 }
 
-enum { SNAKE_SLACK = 8 }; /* bytes after the grid, because windows read 8 codes at once */
-
 static inline size_t snake_cells(const SnakeArgs *args) {
     return (size_t)(args->width + 2 * args->vision) * (size_t)(args->height + 2 * args->vision);
 }
@@ -81,8 +80,8 @@ static inline uint32_t snake_ring_size(const SnakeArgs *args) {
 
 static inline size_t snake_bytes(const SnakeArgs *args) {
     size_t snakes = (size_t)args->num_snakes, cells = snake_cells(args);
-    return puffer_round64(snakes * sizeof(SnakeBody)) + puffer_round64(cells + SNAKE_SLACK) + puffer_round64(cells * sizeof(int16_t)) +
-           puffer_round64(snakes * snake_ring_size(args) * sizeof(int32_t));
+    return puffer_round64(snakes * sizeof(SnakeBody)) + puffer_round64(cells + SNAKE_SLACK) +
+           puffer_round64(cells * sizeof(int16_t)) + snakes * snake_ring_size(args) * sizeof(int32_t);
 }
 
 static inline int snake_init(Snake *g, const SnakeArgs *args, void *arena, PufferIO io) {
@@ -93,20 +92,15 @@ static inline int snake_init(Snake *g, const SnakeArgs *args, void *arena, Puffe
     g->stride = args->width + 2 * args->vision;
     g->cells = (int32_t)snake_cells(args);
     g->side = 2 * args->vision + 1;
-    g->step_to[0] = -g->stride;
-    g->step_to[1] = 1;
-    g->step_to[2] = g->stride;
-    g->step_to[3] = -1;
+    int32_t steps[4] = {-g->stride, 1, g->stride, -1};
+    memcpy(g->step_to, steps, sizeof steps);
     g->ring_mask = snake_ring_size(args) - 1;
 
     char *at = (char *)arena;
     g->snakes = (SnakeBody *)at;
-    at += puffer_round64((size_t)args->num_snakes * sizeof(SnakeBody));
-    g->grid = (uint8_t *)at;
-    at += puffer_round64((size_t)g->cells + SNAKE_SLACK);
-    g->owner = (int16_t *)at;
-    at += puffer_round64((size_t)g->cells * sizeof(int16_t));
-    g->rings = (int32_t *)at;
+    g->grid = (uint8_t *)(at += puffer_round64((size_t)args->num_snakes * sizeof(SnakeBody)));
+    g->owner = (int16_t *)(at += puffer_round64((size_t)g->cells + SNAKE_SLACK));
+    g->rings = (int32_t *)(at + puffer_round64((size_t)g->cells * sizeof(int16_t)));
     return 0;
 }
 
@@ -147,7 +141,7 @@ static inline int32_t snake_random_cell(Snake *g, int insists) {
     return cell;
 }
 
-/* Food for which there is no empty cell waits until there is one. */
+/* (6) Food for which there is no empty cell waits until there is one. */
 static inline void snake_place_food(Snake *g) {
     while (g->food_due > 0) {
         int32_t cell = snake_random_cell(g, 0);
@@ -177,7 +171,8 @@ static inline void snake_spawn(Snake *g, int i) {
 static inline void snake_build_world(Snake *g) {
     memset(g->grid, SNAKE_WALL, (size_t)g->cells);
     memset(g->owner, 0xFF, (size_t)g->cells * sizeof *g->owner);
-    for (int y = 0; y < g->args.height; y++) memset(g->grid + snake_cell(g, (uint32_t)(y * g->args.width)), SNAKE_EMPTY, (size_t)g->args.width);
+    for (int y = 0; y < g->args.height; y++)
+        memset(g->grid + snake_cell(g, (uint32_t)(y * g->args.width)), SNAKE_EMPTY, (size_t)g->args.width);
     g->world_age = 0;
     for (int i = 0; i < g->args.num_snakes; i++) snake_spawn(g, i);
     g->food_due = g->args.num_food;
@@ -215,14 +210,10 @@ static inline void snake_write_window(const Snake *g, int i, uint8_t *rows) {
     else snake_copy_window(g, i, g->side, out);
 }
 
-static inline void snake_write_obs(const Snake *g) {
-    for (int i = 0; i < g->args.num_snakes; i++) snake_write_window(g, i, (uint8_t *)g->io.obs);
-}
-
 /* ---------------------------------------------------------------- a row's episode ends */
 
 static inline void snake_end_episode(Snake *g, int i) {
-    SnakeBody *s = &g->snakes[i];
+    const SnakeBody *s = &g->snakes[i];
     if (g->io.final_obs) snake_write_window(g, i, (uint8_t *)g->io.final_obs);
     g->log.score += s->length;
     g->log.perf += s->length < SNAKE_SOLVED_LENGTH ? (double)s->length / SNAKE_SOLVED_LENGTH : 1.0;
@@ -276,9 +267,8 @@ static inline void snake_leave_tails(Snake *g) {
 /* (3) */
 static inline void snake_find_dying(Snake *g) {
     for (int i = 0; i < g->args.num_snakes; i++) {
-        SnakeBody *s = &g->snakes[i];
-        int claimed = g->grid[s->target], code = claimed & SNAKE_CODE_MASK;
-        s->dies = code == SNAKE_WALL || code >= SNAKE_BODY || claimed >= 2 * SNAKE_CLAIM;
+        int claimed = g->grid[g->snakes[i].target], code = claimed & SNAKE_CODE_MASK;
+        g->io.term[i] = code == SNAKE_WALL || code >= SNAKE_BODY || claimed >= 2 * SNAKE_CLAIM;
     }
     for (int i = 0; i < g->args.num_snakes; i++) g->grid[g->snakes[i].target] &= SNAKE_CODE_MASK;
 }
@@ -288,7 +278,7 @@ static inline void snake_move_survivors(Snake *g) {
     for (int i = 0; i < g->args.num_snakes; i++) {
         SnakeBody *s = &g->snakes[i];
         s->age += 1;
-        if (s->dies) {
+        if (g->io.term[i]) {
             g->io.rew[i] = g->args.reward_death;
         } else {
             int code = g->grid[s->target];
@@ -303,7 +293,7 @@ static inline void snake_move_survivors(Snake *g) {
     }
 }
 
-/* Rows whose flag is set end: all show their last observation, then all bodies go. */
+/* (5) Rows whose flag is set end: all show their last observation, then all bodies go. */
 static inline void snake_end_rows(Snake *g, const uint8_t *ended) {
     for (int i = 0; i < g->args.num_snakes; i++)
         if (ended[i]) snake_end_episode(g, i);
@@ -311,6 +301,7 @@ static inline void snake_end_rows(Snake *g, const uint8_t *ended) {
         if (ended[i]) snake_bury(g, i);
 }
 
+/* (7) */
 static inline void snake_respawn_rows(Snake *g, const uint8_t *ended) {
     for (int i = 0; i < g->args.num_snakes; i++)
         if (ended[i]) snake_spawn(g, i);
@@ -336,19 +327,18 @@ static inline void snake_step(Snake *g) {
     snake_leave_tails(g);
     snake_find_dying(g);
     snake_move_survivors(g);
-    for (int i = 0; i < g->args.num_snakes; i++) g->io.term[i] = g->snakes[i].dies;
-    snake_end_rows(g, g->io.term);     /* (5) */
-    snake_place_food(g);               /* (6) */
-    snake_respawn_rows(g, g->io.term); /* (7) */
+    snake_end_rows(g, g->io.term);
+    snake_place_food(g);
+    snake_respawn_rows(g, g->io.term);
     g->world_age += 1;
     snake_truncate(g);
-    snake_write_obs(g);
+    for (int i = 0; i < g->args.num_snakes; i++) snake_write_window(g, i, (uint8_t *)g->io.obs);
 }
 
 static inline void snake_restart(Snake *g) {
     puffer_begin_episode(&g->io, g->args.num_snakes);
     snake_build_world(g);
-    snake_write_obs(g);
+    for (int i = 0; i < g->args.num_snakes; i++) snake_write_window(g, i, (uint8_t *)g->io.obs);
 }
 
 static inline void snake_reset(Snake *g, uint64_t seed) {

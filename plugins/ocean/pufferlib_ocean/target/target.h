@@ -134,7 +134,8 @@ static inline void target_write_relative(const Target *g, int i, float x, float 
 }
 
 /* Writes the `shown` nearest points, from the nearest on; agent i itself, at index `except`, is none of them. */
-TARGET_UNROLLED float *target_write_nearest(const Target *g, int i, TargetPoints points, int n, int except, int shown, float *out) {
+TARGET_UNROLLED float *target_write_nearest(const Target *g, int i, TargetPoints points, int n, int except, int shown,
+                                            float *out) {
     uint64_t keys[TARGET_MAX_POINTS];
     target_keys(points, n, g->agents.x[i], g->agents.y[i], keys);
     if (except >= 0) keys[except] = UINT64_MAX;
