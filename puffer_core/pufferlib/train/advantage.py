@@ -32,11 +32,12 @@ def advantages(
     _check(given, tuple(rewards.shape))
     if rewards.device.type != "cpu":
         return _on_device(rewards, values, bootstrap, terminals, truncations, masks, ratios, gamma, lam, rho_clip, c_clip)
-    contiguous = [None if tensor is None else tensor.contiguous() for tensor in given.values()]
     advantage, target = torch.empty(rewards.shape), torch.empty(rewards.shape)
-    addresses = [0 if tensor is None else tensor.data_ptr() for tensor in (*contiguous, advantage, target)]
+    arrays = {**given, "advantages": advantage, "targets": target}
+    contiguous = {name: None if tensor is None else tensor.contiguous() for name, tensor in arrays.items()}
+    addresses = {name: 0 if tensor is None else tensor.data_ptr() for name, tensor in contiguous.items()}
     horizon, rows = rewards.shape
-    _kernels.advantage(*addresses, horizon=horizon, rows=rows, gamma=gamma, lam=lam, rho_clip=rho_clip, c_clip=c_clip)
+    _kernels.advantage(**addresses, horizon=horizon, rows=rows, gamma=gamma, lam=lam, rho_clip=rho_clip, c_clip=c_clip)
     return advantage, target
 
 

@@ -1,0 +1,159 @@
+"""The shipped policies: shapes, what they read, and that sequences equal single steps."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from gymnasium import spaces
+
+from pufferlib.errors import ConfigError, PluginError, SpaceError
+from pufferlib.policies import build_policy
+from pufferlib.policies.layers import layer_init
+from pufferlib.policies.observations import ObservationEncoder
+from pufferlib.policies.recurrent import MinGRUCore, reset_state, unroll
+from pufferlib.pytorch import LSTMWrapper
+
+SEES = spaces.Box(-1, 1, (2, 3))
+ACTIONS = [spaces.Discrete(4), spaces.MultiDiscrete([2, 5]), spaces.Box(-1, 1, (3,)), spaces.Box(-1, 1, ())]
+
+
+def leaves(parameters: Any) -> list[torch.Tensor]:
+    return [parameters] if isinstance(parameters, torch.Tensor) else list(parameters)
+
+
+@pytest.mark.parametrize("action_space", ACTIONS)
+def test_mlp_gives_action_parameters_and_one_value_a_row(action_space: Any) -> None:
+    parameters, value = build_policy("mlp", SEES, action_space, seed=0)(torch.randn(7, 2, 3))
+    shapes = [tuple(part.shape) for part in leaves(parameters)]
+    expected = {0: [(7, 4)], 1: [(7, 2), (7, 5)], 2: [(7, 3)] * 2, 3: [(7,)] * 2}[ACTIONS.index(action_space)]
+    assert shapes == expected and value.shape == (7,)
+
+
+def test_the_default_network_has_two_layers_of_128() -> None:
+    policy = build_policy("mlp", spaces.Box(-1, 1, (118,)), spaces.Discrete(3))
+    shapes = [tuple(p.shape) for p in policy.parameters() if p.ndim == 2]
+    assert shapes == [(128, 118), (128, 128), (4, 128)]
+
+
+@pytest.mark.parametrize("name", ["lstm", "mingru", "wrapper", "two layers"])
+@pytest.mark.parametrize("action_space", ACTIONS)
+def test_a_sequence_equals_single_steps_with_resets_between(name: str, action_space: Any) -> None:
+    policy: Any
+    if name == "wrapper":
+        policy = LSTMWrapper(Split(action_space), 8, 16)
+    else:
+        settings = {"core_layers": 2} if name == "two layers" else {}
+        policy = build_policy("mingru" if settings else name, SEES, action_space, seed=0, hidden_size=16, **settings)
+    random = torch.Generator().manual_seed(0)
+    observations = torch.randn(9, 5, 2, 3, generator=random)
+    starts = torch.rand(9, 5, generator=random) < 0.25
+    starts[:, 4] = False
+    state = policy.initial_state(5)
+    for _ in range(3):  # a state that remembers something
+        _, _, state = policy(torch.randn(5, 2, 3, generator=random), state)
+    parameters, values, end = unroll(policy, observations, state, starts)
+    for t in range(9):
+        step, value, state = policy(observations[t], reset_state(state, starts[t], policy.initial_state(5)))
+        for whole, single in zip(leaves(parameters), leaves(step), strict=True):
+            torch.testing.assert_close(whole[t], single, atol=1e-5, rtol=0)
+        torch.testing.assert_close(values[t], value.reshape(-1), atol=1e-5, rtol=0)
+    for ours, theirs in zip(leaves(end), leaves(state), strict=True):
+        torch.testing.assert_close(ours, theirs, atol=1e-5, rtol=0)
+
+
+class Split(torch.nn.Module):
+    """encode and decode, as LSTMWrapper wants them."""
+
+    def __init__(self, action_space: Any) -> None:
+        super().__init__()
+        from pufferlib.policies.layers import Heads
+
+        self.inner, self.heads = torch.nn.Linear(6, 8), Heads(16, action_space)
+
+    def encode(self, observations: torch.Tensor) -> torch.Tensor:
+        return self.inner(observations.flatten(1)).relu()
+
+    def decode(self, features: torch.Tensor) -> Any:
+        return self.heads(features)
+
+
+@pytest.mark.parametrize("name", ["lstm", "mingru"])
+def test_gradients_do_not_flow_across_an_episodes_start(name: str) -> None:
+    policy = build_policy(name, SEES, spaces.Discrete(2), seed=0, hidden_size=8)
+    observations = torch.randn(6, 1, 2, 3, requires_grad=True)
+    starts = torch.zeros(6, 1, dtype=torch.bool)
+    starts[3] = True
+    _, values, _ = unroll(policy, observations, policy.initial_state(1), starts)
+    values[5].sum().backward()
+    assert observations.grad is not None
+    reached = observations.grad.flatten(1).abs().sum(1) > 0
+    assert reached.tolist() == [False, False, False, True, True, True]
+
+
+def test_mingru_follows_the_paper() -> None:
+    """Feng et al. 2024, algorithms 1 and 3: h = (1 - z) h + z g(x)."""
+    core = MinGRUCore(2)
+    weight = core.layers[0].weight.detach()
+    x, h = torch.tensor([[0.3, -0.7]]), torch.tensor([[[0.5, 2.0]]])
+    gate, candidate = (x @ weight.T).chunk(2, 1)
+    expected = []
+    for z, c, old in zip(gate[0].tolist(), candidate[0].tolist(), [0.5, 2.0], strict=True):
+        z = 1 / (1 + math.exp(-z))
+        g = c + 0.5 if c >= 0 else 1 / (1 + math.exp(-c))
+        expected.append((1 - z) * old + z * g)
+    out, state = core.step(x, h)
+    assert out[0].tolist() == pytest.approx(expected, abs=1e-6) and state[0, 0].tolist() == pytest.approx(expected, abs=1e-6)
+
+
+def test_integers_are_scaled_by_their_highest_value() -> None:
+    pixels = ObservationEncoder(spaces.Box(0, 255, (1, 2), np.uint8))
+    assert pixels(torch.tensor([[[0, 255]]], dtype=torch.uint8)).tolist() == [[0.0, 1.0]]
+    codes = ObservationEncoder(spaces.Box(np.array([0, -4], np.int8), np.array([5, 2], np.int8), dtype=np.int8))
+    assert codes(torch.tensor([[5, -4]], dtype=torch.int8)).tolist() == pytest.approx([[1.0, -1.0]])
+    floats = ObservationEncoder(spaces.Box(-9, 9, (2,), np.float64))
+    out = floats(torch.tensor([[7.0, -9.0]], dtype=torch.float64))
+    assert out.tolist() == [[7.0, -9.0]] and out.dtype == torch.float32
+    assert ObservationEncoder(spaces.Box(0, 1, (2,), np.bool_))(torch.tensor([[True, False]])).tolist() == [[1.0, 0.0]]
+
+
+def test_codes_can_be_read_as_one_hot() -> None:
+    space = spaces.Box(np.array([0, -1], np.int8), np.array([2, 1], np.int8), dtype=np.int8)
+    encoder = ObservationEncoder(space, "onehot")
+    assert encoder.width == 6
+    assert encoder(torch.tensor([[2, -1], [0, 1]], dtype=torch.int8)).tolist() == [[0, 0, 1, 1, 0, 0], [1, 0, 0, 0, 0, 1]]
+    with pytest.raises(ConfigError, match="onehot"):
+        ObservationEncoder(SEES, "onehot")
+    with pytest.raises(ConfigError, match="encode"):
+        ObservationEncoder(SEES, "embedding")  # type: ignore[arg-type]
+    with pytest.raises(SpaceError, match="Dict"):
+        ObservationEncoder(spaces.Dict({}))  # type: ignore[arg-type]
+
+
+def test_layer_init_is_orthogonal_with_the_gain() -> None:
+    layer = layer_init(torch.nn.Linear(8, 4), std=3.0, bias=0.5)
+    torch.testing.assert_close(layer.weight @ layer.weight.T, 9 * torch.eye(4), atol=1e-5, rtol=0)
+    assert layer.bias.tolist() == [0.5] * 4
+
+
+def test_a_seed_fixes_the_weights_and_leaves_the_global_generator_alone() -> None:
+    torch.manual_seed(1)
+    first = build_policy("mlp", SEES, ACTIONS[0], seed=7)
+    after = torch.rand(1)
+    torch.manual_seed(1)
+    assert torch.equal(after, torch.rand(1))
+    again, other = build_policy("mlp", SEES, ACTIONS[0], seed=7), build_policy("mlp", SEES, ACTIONS[0], seed=8)
+    assert torch.equal(first.heads.linear.weight, again.heads.linear.weight)
+    assert not torch.equal(first.heads.linear.weight, other.heads.linear.weight)
+
+
+def test_unknown_names_and_settings_get_near_matches() -> None:
+    with pytest.raises(PluginError, match="mlp"):
+        build_policy("mpl", SEES, ACTIONS[0])
+    with pytest.raises(ConfigError, match="hidden_sise.*hidden_size"):
+        build_policy("mlp", SEES, ACTIONS[0], hidden_sise=3)
+    with pytest.raises(ConfigError, match="hidden_size"):
+        build_policy("mlp", SEES, ACTIONS[0], hidden_size=0)
