@@ -36,18 +36,36 @@ class Buffers:
         cls, observation_space: spaces.Box, action_space: spaces.Space[Any], *leading: int, action_mask_size: int = 0
     ) -> Buffers:
         """Zeroed arrays (masks: ones) with the given leading axes. Pages that nobody writes cost no memory."""
+        layout = cls.layout(observation_space, action_space, *leading, action_mask_size=action_mask_size)
+        return cls.filled({name: np.zeros(shape, dtype) for name, (shape, dtype) in layout.items()})
+
+    @classmethod
+    def layout(
+        cls, observation_space: spaces.Box, action_space: spaces.Space[Any], *leading: int, action_mask_size: int = 0
+    ) -> dict[str, tuple[tuple[int, ...], np.dtype[Any]]]:
+        """Shape and dtype of every array, by name."""
         action_shape, action_dtype = action_layout(action_space)
-        observation_shape = leading + observation_space.shape
-        return cls(
-            observations=np.zeros(observation_shape, observation_space.dtype),
-            actions=np.zeros(leading + action_shape, action_dtype),
-            rewards=np.zeros(leading, np.float32),
-            terminals=np.zeros(leading, np.bool_),
-            truncations=np.zeros(leading, np.bool_),
-            masks=np.ones(leading, np.bool_),
-            final_observations=np.zeros(observation_shape, observation_space.dtype),
-            action_masks=np.ones((*leading, action_mask_size), np.uint8) if action_mask_size else None,
-        )
+        observation_dtype, flag = np.dtype(observation_space.dtype), np.dtype(np.bool_)
+        layout = {
+            "observations": (leading + observation_space.shape, observation_dtype),
+            "actions": (leading + action_shape, action_dtype),
+            "rewards": (leading, np.dtype(np.float32)),
+            "terminals": (leading, flag),
+            "truncations": (leading, flag),
+            "masks": (leading, flag),
+            "final_observations": (leading + observation_space.shape, observation_dtype),
+        }
+        if action_mask_size:
+            layout["action_masks"] = ((*leading, action_mask_size), np.dtype(np.uint8))
+        return layout
+
+    @classmethod
+    def filled(cls, arrays: dict[str, Array]) -> Buffers:
+        """Buffers of zeroed arrays, their masks set to one."""
+        for name in ("masks", "action_masks"):
+            if name in arrays:
+                arrays[name][...] = 1
+        return cls(**arrays)
 
     def __getitem__(self, index: Any) -> Buffers:
         """A view (for slices and integers) of every array."""

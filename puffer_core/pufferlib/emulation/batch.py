@@ -12,7 +12,8 @@ from pufferlib.buffers import Array, Buffers
 from pufferlib.emulation.checks import (
     blame,
     blame_result,
-    check_finite,
+    check_observations,
+    check_rewards,
     flag_value,
     info_value,
     reset_values,
@@ -22,6 +23,7 @@ from pufferlib.emulation.codec import ActionCodec, ObservationCodec
 from pufferlib.emulation.episodes import EpisodeLog
 from pufferlib.env import PufferEnv
 from pufferlib.errors import EnvError, SpaceError
+from pufferlib.numbering import first_env
 
 Info = dict[str, Any]
 
@@ -36,7 +38,7 @@ def build_envs(factory: Callable[[], Any], num_envs: int) -> list[Any]:
             for env in envs:
                 env.close()
             if isinstance(error, Exception) and not isinstance(error, (TypeError, ValueError)):
-                blame(error, index, "__init__")
+                blame(error, first_env.get() + index, "__init__")
             raise  # a wrong keyword argument: the env's own words are the best
     return envs
 
@@ -45,7 +47,7 @@ class EmulatedBatch(PufferEnv):
     """Row i is env i. Observations are copied on arrival, so envs may reuse their arrays.
 
     Where an episode ends, `final_observations` gets its last observation, the env is reset, and its info is
-    `{"final_info": <the last step's>, **<the reset's>}`; `final_info["episode"]` holds `r` (return) and `l` (length).
+    `{"final_info": <the last step's>, **<the reset's>}`.
     """
 
     def __init__(self, factory: Callable[[], Any], num_envs: int = 1, buf: Buffers | None = None) -> None:
@@ -86,7 +88,7 @@ class EmulatedBatch(PufferEnv):
             if info:
                 infos.append({**info, "env_index": self.first_env + index})
         self._returns[:] = 0
-        check_finite(self.observations, self.rewards, 1, self.first_env)
+        check_observations(self.observations, 1, self.first_env)
         return self.observations, infos
 
     def step(self, actions: Array) -> tuple[Array, Array, Array, Array, list[Info]]:
@@ -94,8 +96,9 @@ class EmulatedBatch(PufferEnv):
         observations, terminals, truncations = self.observations, self.terminals, self.truncations
         codec, dtype, array = self._observation_codec, self._observation_codec.dtype, np.ndarray
         shape = codec.shape if codec.identity else None
-        terminals[:] = truncations[:] = False
-        self.masks[:] = True
+        terminals.fill(False)
+        truncations.fill(False)
+        self.masks.fill(True)
         choices = self._action_codec.decode(actions, self.first_env)
         # Bytes, joined once: a copy before the next env steps, at a quarter of the price of a numpy row assignment.
         copies: list[bytes] = []
@@ -122,16 +125,18 @@ class EmulatedBatch(PufferEnv):
         except Exception as error:
             self._blame_step(error, index, result)
         observations[:] = np.frombuffer(b"".join(copies), dtype).reshape(observations.shape)
-        self.rewards[:] = rewards
+        with np.errstate(over="ignore"):  # beyond float32: found below, as infinity
+            self.rewards[:] = rewards
+        check_rewards(self.rewards, 1, self.first_env)
+        check_observations(observations, 1, self.first_env)
         self._time += 1
         self._returns += self.rewards
-        check_finite(observations, self.rewards, 1, self.first_env)
         for info in said.values():
             self._log.add_info(info)
         if ended:
             for index in ended:
                 said[index] = self._end_episode(index, said.get(index))
-            check_finite(observations, self.rewards, 1, self.first_env)
+            check_observations(observations, 1, self.first_env)
         infos = [{**info, "env_index": self.first_env + index} for index, info in said.items()] if said else []
         return observations, self.rewards, terminals, truncations, infos
 
@@ -172,10 +177,8 @@ class EmulatedBatch(PufferEnv):
     def _end_episode(self, index: int, info: Info | None) -> Info:
         """Keep the last observation and info, which the env may reuse, then begin the next episode."""
         self.final_observations[index] = self.observations[index]
-        episode_return, length = float(self._returns[index]), self._time - self._begun[index]
         final = copy.deepcopy(info) if info else {}
-        final.setdefault("episode", {"r": episode_return, "l": length})
-        self._log.add_episode(episode_return, length)
+        self._log.add_episode(float(self._returns[index]), self._time - self._begun[index])
         self._returns[index] = 0
         return {**self._reset_env(index, None, None), "final_info": final}
 

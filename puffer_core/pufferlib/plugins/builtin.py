@@ -71,4 +71,7 @@ def pufferlib_backends() -> Iterable[BackendSpec]:
             summary="Native envs on a pool of threads, without the GIL",
             native_only=True,
         ),
+        BackendSpec(
+            "processes", target="pufferlib.vector.processes:ProcessesVec", summary="Any env in worker processes over shared memory"
+        ),
     ]

@@ -7,7 +7,9 @@ from typing import Any
 
 import numpy as np
 
-SCALARS: dict[type, Any] = {float: np.float64, int: np.int64, bool: np.bool_}
+# Values of these types go into columns of these dtypes; whole numbers beyond 64 bits into object columns.
+SCALARS = {float: np.dtype(np.float64), int: np.dtype(np.int64), bool: np.dtype(np.bool_)}
+OBJECT = np.dtype(np.object_)
 
 
 def vector_infos(infos: Iterable[dict[str, Any]], num_envs: int) -> dict[str, Any]:
@@ -26,42 +28,42 @@ def vector_infos(infos: Iterable[dict[str, Any]], num_envs: int) -> dict[str, An
 
 def _add(merged: dict[str, Any], info: dict[str, Any], index: int, num_envs: int) -> None:
     for key, value in info.items():
-        column, mask = merged.get(key), merged.get(f"_{key}")
+        mask = merged.get(f"_{key}")
         if mask is None:
             merged[f"_{key}"] = mask = np.zeros(num_envs, np.bool_)
-            column = {} if type(value) is dict else _new_column(value, num_envs)
+            merged[key] = {} if type(value) is dict else _new_column(value, num_envs)
+        column = merged[key]
         if type(value) is dict and type(column) is dict:
             _add(column, value, index, num_envs)
+        elif type(column) is not dict and _layout(value) == (column.dtype, column.shape[1:]):
+            column[index] = value
         else:
-            column = _put(column, mask, value, index, num_envs)
-        merged[key] = column
+            merged[key] = column = _object_column(column, mask, num_envs)
+            column[index] = value
         mask[index] = True
 
 
-def _layout(value: Any) -> tuple[Any, tuple[int, ...]]:
+def _layout(value: Any) -> tuple[np.dtype[Any], tuple[int, ...]]:
     """dtype and shape of the column that keeps such a value as it is."""
     dtype = SCALARS.get(type(value))
-    if dtype is not None:
-        return (dtype, ()) if dtype is not np.int64 or -(2**63) <= value < 2**63 else (np.object_, ())
+    if dtype is not None and (type(value) is not int or -(2**63) <= value < 2**63):
+        return dtype, ()
     if isinstance(value, (np.number, np.bool_, np.ndarray)):
         return value.dtype, value.shape
-    return np.object_, ()
+    return OBJECT, ()
 
 
 def _new_column(value: Any, num_envs: int) -> Any:
     dtype, shape = _layout(value)
-    return np.full(num_envs, None, object) if dtype is np.object_ else np.zeros((num_envs, *shape), dtype)
+    return np.full(num_envs, None, object) if dtype is OBJECT else np.zeros((num_envs, *shape), dtype)
 
 
-def _put(column: Any, mask: Any, value: Any, index: int, num_envs: int) -> Any:
-    """The column with the value in it: an object array from now on, if the value does not fit."""
-    if type(column) is dict or (column.dtype != object and (column.dtype, column.shape[1:]) != _layout(value)):
-        mixed = np.full(num_envs, None, object)
-        for row in np.flatnonzero(mask):
-            mixed[row] = _row(column, int(row)) if type(column) is dict else column[row]
-        column = mixed
-    column[index] = value
-    return column
+def _object_column(column: Any, mask: Any, num_envs: int) -> Any:
+    """The same values where the mask is set, in a column that takes anything."""
+    mixed = np.full(num_envs, None, object)
+    for row in np.flatnonzero(mask):
+        mixed[row] = _row(column, int(row)) if type(column) is dict else column[row]
+    return mixed
 
 
 def _row(column: dict[str, Any], row: int) -> dict[str, Any]:

@@ -68,6 +68,7 @@ class VecEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
 
     storage: Buffers
     """The arrays, [slots, num_agents, ...]."""
+    is_closed = True  # until __init__ has run: one that failed has nothing to close
 
     def __init__(self, facts: EnvFacts, shape: VecShape, *, seed: Any = None, in_order: bool = False) -> None:
         self.num_envs = shape.num_envs
@@ -108,13 +109,7 @@ class VecEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         self._check_open()
         self._finish_running()
         self._slots = [0] * self.num_batches
-        self.storage = Buffers.allocate(
-            self.single_observation_space,
-            self.single_action_space,
-            whole("slots", slots),
-            self.num_agents,
-            action_mask_size=self.action_mask_size,
-        )
+        self.storage = self._new_storage(whole("slots", slots))
         self._slot_views: list[Buffers] = [self.storage[slot] for slot in range(slots)]
         self._views = [[view[rows] for rows in self._rows] for view in self._slot_views]
         """[slot][group]: the arrays of one batch."""
@@ -295,6 +290,16 @@ class VecEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         raise OrderError("step() before a reset: call reset() first")
 
     # ------------------------------------------------------------ what a back end implements
+
+    def _new_storage(self, slots: int) -> Buffers:
+        """Zeroed arrays [slots, num_agents, ...]."""
+        return Buffers.allocate(
+            self.single_observation_space,
+            self.single_action_space,
+            slots,
+            self.num_agents,
+            action_mask_size=self.action_mask_size,
+        )
 
     @abstractmethod
     def _start_reset(self, group: int, slot: int, seeds: list[int] | None, options: Info | None) -> None:

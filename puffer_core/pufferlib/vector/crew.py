@@ -1,0 +1,287 @@
+"""The worker processes of one VecEnv: started, listened to, replaced and, whatever happened, ended."""
+
+from __future__ import annotations
+
+import contextlib
+import multiprocessing
+import os
+import pickle
+import signal
+import sys
+import threading
+import time
+import warnings
+from collections.abc import Iterator, Sequence
+from multiprocessing import connection as mp_connection
+from multiprocessing.connection import Connection
+from typing import Any
+
+from pufferlib.errors import ConfigError, WorkerError, WorkerTimeoutError
+from pufferlib.vector.faults import Failure, Seat, ended
+from pufferlib.vector.pickling import pack_maker
+from pufferlib.vector.shared_memory import SharedBlock
+from pufferlib.vector.vec_env import EnvFacts
+from pufferlib.vector.worker import STOP, Place, run_worker
+
+LOOK_S = 0.1
+"""How often somebody who waits looks for dead workers."""
+WARN_AFTER_S = 30.0
+"""A worker that has not answered for so long is worth a warning, where no hang limit is set."""
+START_S = 60.0
+"""What a process gets to start and import what it needs, beyond the hang limit."""
+STOP_S = 2.5
+"""What workers get to close their envs; then they are killed."""
+KILL_S = 1.0
+
+
+class Hand:
+    """One worker process and the parent's end of its pipe."""
+
+    def __init__(self, place: Place, process: Any, connection: Connection) -> None:
+        self.place, self.process, self.connection = place, process, connection
+        self.pid: int = process.pid
+
+    @property
+    def seat(self) -> Seat:
+        return self.place.seat
+
+    def is_over(self) -> bool:
+        return not self.process.is_alive()
+
+    def discard(self) -> None:
+        """Free what a process that is over still holds here."""
+        self.connection.close()
+        with contextlib.suppress(ValueError):  # not even SIGKILL has ended it
+            self.process.close()
+
+
+class Crew:
+    """All workers. `maker` is packed here for start methods that do not inherit it; nothing else happens before `start`."""
+
+    def __init__(self, maker: Any, start_method: str | None, hang_timeout_s: float | None) -> None:
+        self.start_method = choose_start_method(start_method)
+        self._maker = maker if self.start_method == "fork" else pack_maker(maker, self.start_method)
+        self.hang_timeout_s = hang_timeout_s
+        self._limit_s = WARN_AFTER_S if hang_timeout_s is None else hang_timeout_s
+        self.hands: list[Hand] = []
+        self._owner = os.getpid()
+
+    # ------------------------------------------------------------ start
+
+    def start(self, places: Sequence[Place], flags_block: SharedBlock) -> list[EnvFacts]:
+        """Start every worker; what their envs look like. Raises the first failure, with the others told to stop."""
+        for place in places:
+            self.hands.append(self._launch(place, flags_block))
+        return self._await_facts(self.hands)
+
+    def replace(self, worker: int, flags_block: SharedBlock) -> EnvFacts:
+        """End a worker, if it has not ended, and start another in its place."""
+        old = self.hands[worker]
+        old.process.kill()
+        old.process.join(KILL_S)
+        old.discard()
+        self.hands[worker] = self._launch(old.place, flags_block)
+        return self._await_facts([self.hands[worker]])[0]
+
+    def _launch(self, place: Place, flags_block: SharedBlock) -> Hand:
+        context: Any = multiprocessing.get_context(self.start_method)
+        ours, theirs = context.Pipe()
+        inherited = [hand.connection for hand in self.hands if not hand.connection.closed]
+        arguments = (place, self._maker, theirs, [*inherited, ours] if self.start_method == "fork" else [])
+        name = f"pufferlib-worker-{place.seat.worker}"
+        try:
+            process = context.Process(target=run_worker, args=arguments, name=name, daemon=True)
+            with _interrupts_held():
+                process.start()
+        except BaseException:
+            ours.close()
+            raise
+        finally:
+            theirs.close()
+        with contextlib.suppress(OSError):  # one that has ended already is found where its facts are awaited
+            flags_block.send(ours, process.pid)
+        return Hand(place, process, ours)
+
+    def _await_facts(self, hands: Sequence[Hand]) -> list[EnvFacts]:
+        doing = "while it built its envs, in __init__()"
+        facts: dict[int, EnvFacts] = {}
+        since = {hand.seat.worker: time.monotonic() + START_S for hand in hands}
+        """From when on each worker's time counts: from its first word, since starting a process is not the env's fault."""
+        warned = False
+        while pending := [hand for hand in hands if hand.seat.worker not in facts]:
+            ready = set(mp_connection.wait([x for hand in pending for x in (hand.connection, hand.process.sentinel)], LOOK_S))
+            for hand in pending:
+                worker = hand.seat.worker
+                if hand.connection in ready:
+                    said = self.read(worker, doing)
+                    if isinstance(said, Failure):
+                        raise said.exception()
+                    if isinstance(said, EnvFacts):
+                        facts[worker] = said
+                    else:
+                        since[worker] = min(since[worker], time.monotonic())
+                elif hand.process.sentinel in ready:
+                    raise self.death(hand, doing)
+            late = [hand.seat.worker for hand in pending if time.monotonic() - since[hand.seat.worker] > self._limit_s]
+            if late and self.hang_timeout_s is not None:
+                raise self.timeout(late[0], doing)
+            if late and not warned:
+                warned = True
+                self.warn_of_hang(late, doing)
+        return [facts[hand.seat.worker] for hand in hands]
+
+    # ------------------------------------------------------------ listen
+
+    def receive(self, worker: int, doing: str) -> Any:
+        """The next thing that a worker says. Raises WorkerError if it is gone, WorkerTimeoutError after the hang limit."""
+        hand, begin, warned = self.hands[worker], time.monotonic(), False
+        while not hand.connection.poll(LOOK_S):
+            if hand.is_over() and not hand.connection.poll():
+                raise self.death(hand, doing)
+            if time.monotonic() - begin > self._limit_s:
+                if self.hang_timeout_s is not None:
+                    raise self.timeout(worker, doing)
+                if not warned:
+                    warned = True
+                    self.warn_of_hang([worker], doing)
+        return self.read(worker, doing)
+
+    def read(self, worker: int, doing: str) -> Any:
+        """What a worker has begun to say."""
+        hand = self.hands[worker]
+        try:
+            data = hand.connection.recv_bytes()
+        except (EOFError, OSError):
+            hand.process.join(KILL_S)
+            raise self.death(hand, doing) from None
+        try:
+            return pickle.loads(data)
+        except Exception as error:
+            raise WorkerError(
+                f"what worker {worker} (pid {hand.pid}, {hand.seat.envs}) sent {doing} cannot be unpickled: "
+                f"{type(error).__name__}: {error}"
+            ) from error
+
+    def send(self, worker: int, *message: Any) -> None:
+        """To a worker that is gone nothing is sent; whoever waits for its answer hears of it."""
+        with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+            self.hands[worker].connection.send(message)
+
+    def find_dead(self) -> list[int]:
+        """Workers whose process has ended."""
+        over = set(mp_connection.wait([hand.process.sentinel for hand in self.hands], 0))
+        return [worker for worker, hand in enumerate(self.hands) if hand.process.sentinel in over] if over else []
+
+    def death(self, hand: Hand, doing: str) -> WorkerError:
+        """The error about a worker that is gone."""
+        hand.process.join(KILL_S)
+        hint = ""
+        if self.start_method != "fork" and "__init__" in doing and hand.process.exitcode == 1:
+            hint = _MAIN_GUARD
+        return ended(hand.seat, hand.pid, hand.process.exitcode, doing, hint)
+
+    def timeout(self, worker: int, doing: str) -> WorkerTimeoutError:
+        hand = self.hands[worker]
+        return WorkerTimeoutError(
+            f"worker {worker} (pid {hand.pid}, {hand.seat.envs}) has not answered for hang_timeout_s="
+            f"{self.hang_timeout_s:g} seconds, {doing}"
+        )
+
+    def warn_of_hang(self, workers: Sequence[int], doing: str) -> None:
+        names = ", ".join(f"worker {w} (pid {self.hands[w].pid}, {self.hands[w].seat.envs})" for w in workers)
+        warnings.warn(
+            f"{names} has not answered for {WARN_AFTER_S:g} seconds, {doing}; still waiting: set hang_timeout_s to make this an error",
+            RuntimeWarning,
+            stacklevel=2,
+        )
+
+    # ------------------------------------------------------------ end
+
+    def stop(self, order: Any, patience_s: float = STOP_S) -> list[Failure]:
+        """End all workers: those that do not close their envs in time are killed. What went wrong in close().
+
+        order: `Flags.order_one`. In a process that merely inherited the crew (a fork), nothing happens.
+        """
+        if os.getpid() != self._owner:
+            return []
+        hands, self.hands = self.hands, []
+        failures: list[Failure] = []
+        try:
+            for hand in hands:
+                order(hand.seat.worker, STOP)
+            _await_ends(hands, patience_s, failures)
+        finally:  # also when Ctrl-C is pressed again
+            for hand in hands:
+                if not hand.is_over():
+                    hand.process.kill()
+            for hand in hands:
+                hand.process.join(KILL_S)
+                hand.discard()
+        return failures
+
+
+def _await_ends(hands: Sequence[Hand], patience_s: float, failures: list[Failure]) -> None:
+    """Wait for processes to end. Meanwhile read all that they say, so that none is stuck in saying it."""
+    deadline = time.monotonic() + patience_s
+    listening = {hand.connection: hand for hand in hands}
+    running = {hand.process.sentinel for hand in hands}
+    while running and (left := deadline - time.monotonic()) > 0:
+        for ready in mp_connection.wait([*listening, *running], left):
+            if ready in running:
+                running.discard(ready)  # type: ignore[arg-type]
+                continue
+            try:
+                said = pickle.loads(ready.recv_bytes())  # type: ignore[union-attr]
+            except (EOFError, OSError):
+                del listening[ready]  # type: ignore[arg-type]
+                continue
+            except Exception:  # an info that cannot be unpickled, and that nobody wants any more
+                continue
+            if isinstance(said, Failure):
+                failures.append(said)
+
+
+_MAIN_GUARD = (
+    "if its own message above speaks of bootstrapping: put the lines that make the vector env under "
+    "`if __name__ == '__main__':`, since start methods other than fork run the script again in every worker"
+)
+
+
+def choose_start_method(given: str | None) -> str:
+    """The start method: fork on Linux, where CUDA is not in use yet (it does not survive a fork), else spawn.
+
+    Raises ConfigError for one that this system does not have, and in a worker that runs its parent's script.
+    """
+    if getattr(multiprocessing.current_process(), "_inheriting", False):
+        raise ConfigError(
+            "a worker process runs this script again and was about to start workers of its own: put the lines that make the "
+            "vector env under `if __name__ == '__main__':`, or use start_method='fork' where the system has it"
+        )
+    known = multiprocessing.get_all_start_methods()
+    if given is None:
+        return "fork" if sys.platform.startswith("linux") and not _cuda_is_in_use() else "spawn"
+    if given not in known:
+        raise ConfigError(f"start_method must be None or one of {', '.join(known)}, got {given!r}")
+    return given
+
+
+def in_main_thread() -> bool:
+    return threading.current_thread() is threading.main_thread()
+
+
+def _cuda_is_in_use() -> bool:
+    torch = sys.modules.get("torch")
+    return torch is not None and bool(torch.cuda.is_initialized())
+
+
+@contextlib.contextmanager
+def _interrupts_held() -> Iterator[None]:
+    """Ctrl-C waits until a new process, which inherits this, has said that it ignores it."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)

@@ -1,0 +1,91 @@
+"""What went wrong in a worker process, in words, and as the exception that the parent raises."""
+
+from __future__ import annotations
+
+import re
+import signal
+import traceback
+from dataclasses import dataclass
+
+import pufferlib.errors
+from pufferlib.errors import ActionError, ConfigError, PufferError, WorkerError
+
+PLAIN_KINDS: dict[str, type[Exception]] = {"TypeError": TypeError, "ValueError": ValueError}
+"""Raised as they are when an env is built: wrong arguments, as without workers."""
+
+
+@dataclass(frozen=True)
+class Seat:
+    """Which envs a worker has."""
+
+    worker: int
+    first_env: int
+    num_envs: int
+
+    @property
+    def envs(self) -> str:
+        last = self.first_env + self.num_envs - 1
+        return f"env {self.first_env}" if self.num_envs == 1 else f"envs {self.first_env}-{last}"
+
+
+@dataclass(frozen=True)
+class Failure:
+    """An exception in a worker, as text: it can always be sent. `kind` names the exception to raise in the parent."""
+
+    kind: str
+    text: str
+
+    @property
+    def harmless(self) -> bool:
+        """Whether only the caller was wrong, and the env can go on."""
+        return self.kind in (ActionError.__name__, ConfigError.__name__)
+
+    def exception(self) -> Exception:
+        """What the parent raises: the library's own type where it was one, else WorkerError."""
+        kind = PLAIN_KINDS.get(self.kind) or getattr(pufferlib.errors, self.kind, WorkerError)
+        error: Exception = kind(self.text)
+        return error
+
+
+def describe(error: BaseException, seat: Seat, pid: int, place: str) -> Failure:
+    """An exception that `place` ("step", "reset", "__init__" ...) raised in the worker of `seat`."""
+    who = f"worker {seat.worker}, pid {pid}"
+    kind = next((cls.__name__ for cls in type(error).__mro__ if getattr(pufferlib.errors, cls.__name__, None) is cls), "")
+    text = _safe_text(error)
+    if kind:
+        named = re.match(r"env \d+ ", text)
+        text = f"{named.group()}({who}) {text[named.end() :]}" if named else f"{seat.envs} ({who}) in {place}(): {text}"
+        return Failure(kind, text if "Traceback" in text or isinstance(error, ActionError) else f"{text}\n{trace_of(error)}")
+    kind = type(error).__name__ if place == "__init__" and type(error) in PLAIN_KINDS.values() else WorkerError.__name__
+    return Failure(
+        kind,
+        f"{seat.envs} ({who}) raised {type(error).__name__}: {text} in {place}(); its traceback follows\n{trace_of(error)}",
+    )
+
+
+def trace_of(error: BaseException) -> str:
+    try:
+        return "".join(traceback.format_exception(type(error), error, error.__traceback__))
+    except Exception:  # its own __str__ may raise
+        return "".join(traceback.format_tb(error.__traceback__))
+
+
+def ended(seat: Seat, pid: int | None, code: int | None, doing: str, hint: str = "") -> WorkerError:
+    """A worker process that is gone. `doing`: what it was about, as in "in step()"."""
+    if code is not None and code < 0:
+        name = signal.Signals(-code).name if -code in {s.value for s in signal.Signals} else f"signal {-code}"
+        how = f"was killed by {name} (exit code {code})"
+        if name == "SIGKILL":
+            hint = hint or "the system does that when memory runs out: try fewer envs or workers"
+    else:
+        how = f"ended with exit code {code}"
+    return WorkerError(f"worker {seat.worker} (pid {pid}, {seat.envs}) {how} {doing}{f'; {hint}' if hint else ''}")
+
+
+def _safe_text(error: BaseException) -> str:
+    if isinstance(error, PufferError) and error.args:
+        return str(error.args[0])
+    try:
+        return str(error)
+    except Exception as other:
+        return f"<its text cannot be made: {type(other).__name__}>"
