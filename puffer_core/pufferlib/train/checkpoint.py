@@ -12,6 +12,7 @@ from __future__ import annotations
 import logging
 import os
 import tempfile
+import zipfile
 from dataclasses import asdict
 from os import PathLike
 from pathlib import Path
@@ -94,6 +95,9 @@ def read_checkpoint(path: str | PathLike[str], device: torch.device | str = "cpu
     if not Path(path).is_file():
         raise CheckpointError(f"no checkpoint at {path}")
     try:
+        with zipfile.ZipFile(path) as archive:
+            if archive.testzip() is not None:  # torch writes checksums but does not compare them
+                raise zipfile.BadZipFile("a checksum does not match")
         content = torch.load(path, map_location=device, weights_only=True)
     except Exception as error:  # torch raises many types here, for broken archives and for forbidden pickles
         reason = f"{type(error).__name__}: {str(error).partition(chr(10))[0]}"

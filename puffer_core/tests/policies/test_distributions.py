@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 import torch
 from gymnasium import spaces
-from scipy import stats
 
 from pufferlib.errors import SpaceError
 from pufferlib.policies.distributions import Categorical, Gaussian, MultiCategorical, make_distribution, sample_inverse_cdf
@@ -33,7 +32,7 @@ def test_choices_come_as_often_as_their_probability_says(way: str) -> None:
     draws = Categorical(4).sample(rows, generator())[0] if way == "kernel" else by_torch_only(rows, None, generator())
     counts = torch.bincount(draws.long(), minlength=4).double().numpy()
     expected = logits.double().softmax(0).numpy() * len(rows)
-    assert stats.chisquare(counts, expected).pvalue > 1e-3
+    assert ((counts - expected) ** 2 / expected).sum() < 16.27, "the chi-squared quantile of 0.999 with three degrees of freedom"
 
 
 def test_both_ways_draw_the_same_from_the_same_uniform_numbers() -> None:
@@ -70,7 +69,7 @@ def test_extreme_logits_stay_finite(extreme: Any) -> None:
     logits = torch.tensor([extreme])
     action, drawn = Categorical(3).sample(logits, generator())
     scored, uncertainty = Categorical(3).evaluate(logits, action)
-    exact = torch.distributions.Categorical(logits=logits.double())
+    exact = torch.distributions.Categorical(logits=(logits - logits.max()).double())
     assert drawn.item() == pytest.approx(exact.log_prob(action).item(), abs=1e-4)
     assert scored.item() == pytest.approx(drawn.item(), abs=1e-4)
     assert uncertainty.item() == pytest.approx(exact.entropy().item(), abs=1e-4)

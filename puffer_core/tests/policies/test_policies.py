@@ -113,7 +113,7 @@ def test_integers_are_scaled_by_their_highest_value() -> None:
     pixels = ObservationEncoder(spaces.Box(0, 255, (1, 2), np.uint8))
     assert pixels(torch.tensor([[[0, 255]]], dtype=torch.uint8)).tolist() == [[0.0, 1.0]]
     codes = ObservationEncoder(spaces.Box(np.array([0, -4], np.int8), np.array([5, 2], np.int8), dtype=np.int8))
-    assert codes(torch.tensor([[5, -4]], dtype=torch.int8)).tolist() == pytest.approx([[1.0, -1.0]])
+    assert codes(torch.tensor([[5, -4]], dtype=torch.int8))[0].tolist() == pytest.approx([1.0, -1.0])
     floats = ObservationEncoder(spaces.Box(-9, 9, (2,), np.float64))
     out = floats(torch.tensor([[7.0, -9.0]], dtype=torch.float64))
     assert out.tolist() == [[7.0, -9.0]] and out.dtype == torch.float32

@@ -14,7 +14,8 @@ from pufferlib.vector import make_vec
 
 
 class Scripted(PufferEnv):
-    """Row r ends its episode after lengths[r % len(lengths)] steps. Observation: (row, steps in the episode, sent action).
+    """Row r ends its episode after lengths[r % len(lengths)] steps. Observation: (row, steps in the episode, the action that led
+    here or 0 at the start).
 
     Reward: the step count within the episode, so the first step gives 1. `end`: "terminal" or "truncation".
     """
@@ -69,7 +70,7 @@ class Scripted(PufferEnv):
     def _observe(self, action: Any) -> None:
         self.observations[:, 0] = self.row_numbers
         self.observations[:, 1] = self.age
-        self.observations[:, 2] = action
+        self.observations[:, 2] = np.where(self.age > 0, action, 0)
         if self.action_masks is not None:
             self.action_masks[:] = self.action_mask
 

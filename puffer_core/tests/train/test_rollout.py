@@ -33,7 +33,7 @@ def test_a_slot_holds_an_observation_its_action_and_what_that_caused(scripted: A
     trainer, _ = trainer_on(scripted, Echo(), num_envs=2, lengths=(3,))
     trainer.evaluate()
     rollout = trainer.rollout
-    assert rollout.observations[:, 1].tolist() == [[1, 0, 0], [1, 1, 1], [1, 2, 1], [1, 0, 1], [1, 1, 1], [1, 2, 1]]
+    assert rollout.observations[:, 1].tolist() == [[1, 0, 0], [1, 1, 1], [1, 2, 1], [1, 0, 0], [1, 1, 1], [1, 2, 1]]
     assert rollout.rewards[:, 1].tolist() == [1, 2, 3, 1, 2]
     assert rollout.terminals[:, 0].tolist() == [False, False, True, False, False]
     assert rollout.values[:, 0].tolist() == [0, 10, 20, 0, 10, 20], "with the value after the rollout at the end"
