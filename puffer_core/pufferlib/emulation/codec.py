@@ -112,8 +112,12 @@ class ActionCodec:
             raise SpaceError(f"{path} {space} is empty: it holds zero numbers, so there is nothing to choose")
 
     def decode(self, actions: Array, first_row: int = 0) -> Any:
-        """One entry per row, as the env takes it. Raises ActionError naming the row, counted from `first_row`."""
+        """One entry per row (int32 or float32), as the env takes it. ActionError names the row, counted from `first_row`."""
         space = self.env_space
+        if isinstance(space, spaces.Discrete):
+            if actions.view(np.uint32).max() >= self._sizes:  # negative numbers are large ones there
+                self._refuse(actions, (actions < 0) | (actions >= self._sizes), first_row)
+            return (actions + int(space.start) if space.start else actions).tolist()
         shaped = actions.reshape(len(actions), *(space.shape or ()))
         if isinstance(space, spaces.Box):
             if np.isnan(actions).any():
@@ -122,8 +126,6 @@ class ActionCodec:
             return clipped if space.shape else [np.asarray(action) for action in clipped]
         if actions.min() < 0 or (actions >= self._sizes).any():
             self._refuse(actions, (actions < 0) | (actions >= self._sizes), first_row)
-        if isinstance(space, spaces.Discrete):
-            return (actions + int(space.start) if space.start else actions).tolist()
         if isinstance(space, spaces.MultiDiscrete):
             return (shaped + space.start).astype(space.dtype)
         return shaped.astype(np.int8)

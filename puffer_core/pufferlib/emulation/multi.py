@@ -13,7 +13,15 @@ import numpy as np
 
 from pufferlib.buffers import Array, Buffers
 from pufferlib.emulation.batch import build_envs
-from pufferlib.emulation.checks import blame, check_finite, flag_value, info_value, reset_values, reward_value
+from pufferlib.emulation.checks import (
+    blame,
+    check_observations,
+    check_rewards,
+    flag_value,
+    info_value,
+    reset_values,
+    reward_value,
+)
 from pufferlib.emulation.codec import ActionCodec, ObservationCodec
 from pufferlib.emulation.episodes import EpisodeLog
 from pufferlib.env import PufferEnv
@@ -60,7 +68,7 @@ class MultiAgentBatch(PufferEnv):
             if info:
                 infos.append({**info, "env_index": self.first_env + index})
         self.masks[:] = self._living
-        check_finite(self.observations, self.rewards, len(self.agents), self.first_env)
+        check_observations(self.observations, len(self.agents), self.first_env)
         return self.observations, infos
 
     def step(self, actions: Array) -> tuple[Array, Array, Array, Array, list[Info]]:
@@ -73,7 +81,8 @@ class MultiAgentBatch(PufferEnv):
             info = self._step_env(index, choices)
             if info:
                 infos.append({**info, "env_index": self.first_env + index})
-        check_finite(self.observations, self.rewards, len(self.agents), self.first_env)
+        check_observations(self.observations, len(self.agents), self.first_env)
+        check_rewards(self.rewards, len(self.agents), self.first_env)
         return self.observations, self.rewards, self.terminals, self.truncations, infos
 
     def drain_log(self) -> dict[str, float]:

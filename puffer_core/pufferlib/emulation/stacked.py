@@ -9,7 +9,7 @@ import numpy as np
 
 from pufferlib.buffers import Array, Buffers
 from pufferlib.emulation.batch import build_envs
-from pufferlib.emulation.checks import blame, check_finite
+from pufferlib.emulation.checks import blame, check_observations, check_rewards
 from pufferlib.emulation.episodes import EpisodeLog
 from pufferlib.env import PufferEnv
 from pufferlib.errors import ConfigError, SpaceError
@@ -57,7 +57,7 @@ class Stacked(PufferEnv):
             except Exception as error:
                 blame(error, self.first_env + index, "reset")
         self._returns[:] = self._lengths[:] = 0
-        check_finite(self.observations, self.rewards, self.rows_per_env, self.first_env)
+        check_observations(self.observations, self.rows_per_env, self.first_env)
         return self.observations, infos
 
     def step(self, actions: Array) -> tuple[Array, Array, Array, Array, list[Info]]:
@@ -68,7 +68,8 @@ class Stacked(PufferEnv):
                 self._add_infos(infos, index, env.step(actions[self._rows[index]])[4])
             except Exception as error:
                 blame(error, self.first_env + index, "step")
-        check_finite(self.observations, self.rewards, self.rows_per_env, self.first_env)
+        check_observations(self.observations, self.rows_per_env, self.first_env)
+        check_rewards(self.rewards, self.rows_per_env, self.first_env)
         self._count_episodes()
         return self.observations, self.rewards, self.terminals, self.truncations, infos
 

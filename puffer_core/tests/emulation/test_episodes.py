@@ -74,14 +74,14 @@ def test_nan_and_infinity_are_no_rewards(counting, each, value):
 
 def test_unequal_episodes_report_their_own_return_and_length(counting, each):
     vec = each([lambda: counting(horizon=3), lambda: counting(horizon=2)])
-    vec.reset(seed=0)
+    statistics = gymnasium.wrappers.vector.RecordEpisodeStatistics(vec)
+    statistics.reset(seed=0)
     finished = [[], []]
-    for _, _, terminals, truncations, infos in run(vec, 12):
+    for _, _, terminals, truncations, infos in run(statistics, 12):
         assert not truncations.any()
         assert np.array_equal(terminals, infos.get("_final_obs", [False, False]))
         for env in np.flatnonzero(terminals):
-            episode = infos["final_info"]["episode"]
-            finished[env].append((episode["r"][env], episode["l"][env]))
+            finished[env].append((infos["episode"]["r"][env], infos["episode"]["l"][env]))
     assert finished == [[(3.0, 3)] * 4, [(2.0, 2)] * 6]
     assert vec.drain_log() == {"episode_return": 2.4, "episode_length": 2.4, "n": 10.0}
     assert vec.drain_log() == {}
@@ -189,11 +189,11 @@ def test_each_info_names_its_env(each):
 
 
 def test_infos_of_several_batches_count_through_all_envs(counting):
-    vec = pufferlib.emulate(counting, num_envs=4, num_workers=2, batch_size=2, horizon=1)
+    vec = pufferlib.emulate(counting, num_envs=4, num_workers=2, batch_size=2, horizon=1, info=lambda: {"t": 1})
     vec.reset(seed=0)
     infos = run(vec, 1)[0][4]
-    assert infos["final_info"]["episode"]["l"].tolist() == [1, 1, 1, 1]
-    assert vec.drain_log() == {"episode_return": 1.0, "episode_length": 1.0, "n": 4.0}
+    assert infos["_final_info"].all() and infos["final_info"]["t"].tolist() == [1, 1, 1, 1]
+    assert vec.drain_log() == {"episode_return": 1.0, "episode_length": 1.0, "n": 4.0, "t": 1.0}
 
 
 # ---------------------------------------------------------------- seeds
