@@ -57,7 +57,7 @@ def read_options(arguments: Arguments, spec: EnvSpec) -> tuple[dict[str, Any], d
 
 def measure(spec: EnvSpec, options: dict[str, Any], env: dict[str, Any]) -> list[tuple[str, float, int]]:
     """(name, agent-steps per second, rows) of the bare env, then of each back end."""
-    from pufferlib.make import env_maker
+    from pufferlib.makers import env_maker
     from pufferlib.vector import make_vec
     from pufferlib.vector.shape import available_cpus
 

@@ -1,4 +1,7 @@
-"""The `puffer` command: it only gathers the commands, one file each, and imports the one that is asked for."""
+"""The `puffer` command: it only gathers the commands, one file each, and imports the one that is asked for.
+
+PUFFERLIB_TRACEBACK=1 shows where an error message came from.
+"""
 
 from __future__ import annotations
 
@@ -79,6 +82,8 @@ def load(target: str | Callable[[list[str]], int]) -> Callable[[list[str]], int]
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code: 0, 1 (it failed), 2 (the request was wrong) or 130 (Ctrl-C)."""
     arguments = list(sys.argv[1:] if argv is None else argv)
+    if argv is None and os.getcwd() not in sys.path:
+        sys.path.append(os.getcwd())  # for `puffer train my_module:my-env`; last, so that no file here hides a package
     try:
         return dispatch(arguments)
     except KeyboardInterrupt:

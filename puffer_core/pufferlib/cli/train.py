@@ -63,7 +63,7 @@ def resumed_settings(arguments: Arguments, resume: str, file: str | None, named:
     env_name = tables.get("env_name")
     if not isinstance(env_name, str):
         raise ConfigError(f"{resume}/config.toml: no env_name")
-    if named is not None and registry().find_env(named).name != env_name:
+    if named is not None and registry().find_env(named).name != registry().find_env(env_name).name:
         raise ConfigError(f"--resume {resume}: the run is of {env_name}, not of {named}")
     after = resolve(env_name, arguments.flags, file, tables)
     before, wanted = resolve(env_name, base=tables).tables(), after.tables()

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -62,14 +63,31 @@ def resolve(
     elif preset is not None:
         layers.append(given_in_file(preset))
     layers += [given_in_file(file) if file else [], list(flags)]
+    layers, policy_name = for_the_last_policy(layers)
     arguments = env_arguments(spec)
-    names = [given.value for layer in layers for given in layer if given.key == "policy.name"]
-    schema = schema_for(arguments, names[-1] if names else PolicyConfig.name)
-    values, labels = merge(schema, layers)
-    config = build(spec.name, values, labels)
+    values, labels = merge(schema_for(arguments, policy_name), layers)
+    config = build(env_name, values, labels)
     registry().find("policy", config.policy.name)  # both known now, rather than when torch is loaded
     config.env = arguments.resolve(spec.name, config.env, spec.kwargs)
     return config
+
+
+def for_the_last_policy(layers: Sequence[Sequence[Given]]) -> tuple[list[list[Given]], str]:
+    """The layers without settings of a policy that a later layer replaces by another, and the name of the one that stays.
+
+    Between built-in policies the settings that they share stay: `--policy.name lstm` keeps the preset's hidden_size.
+    """
+    name = PolicyConfig.name
+    kept: list[list[Given]] = []
+    for layer in layers:
+        named = [str(given.value) for given in layer if given.key == "policy.name"]
+        if named and named[-1] != name:
+            both_built_in = {name, named[-1]} <= set(BUILT_IN_POLICIES)
+            shared = {f"policy.{part.name}" for part in fields(BuiltInPolicy) if both_built_in} - {"policy.core_layers"}
+            kept = [[g for g in old if not g.key.startswith("policy.") or g.key in shared] for old in kept]
+            name = named[-1]
+        kept.append(list(layer))
+    return kept, name
 
 
 def given_in_tables(tables: Mapping[str, Any]) -> list[Given]:

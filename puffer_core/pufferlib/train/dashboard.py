@@ -5,7 +5,9 @@ Both are handed the same rows that go to metrics.jsonl, and redraw only then, so
 
 from __future__ import annotations
 
+import contextlib
 import math
+import os
 import sys
 import time
 from collections.abc import Mapping
@@ -18,6 +20,7 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
+STOPPING = "stopping after this step and saving; Ctrl-C again ends at once"
 LINE_INTERVAL_S = 5.0
 MOST_ROWS = 9
 """Lines of a column of the panel; what does not fit stands in metrics.jsonl."""
@@ -38,6 +41,9 @@ class Dashboard(Protocol):
 
     def say(self, text: str) -> None:
         """A message that must not be lost."""
+
+    def stopping(self) -> None:
+        """Ctrl-C was pressed. Called from a signal handler: it must be safe in the middle of another method."""
 
     def close(self) -> None:
         """Leave the last state on the screen."""
@@ -88,7 +94,8 @@ class LineDashboard(Progress):
     def __init__(self, title: str, total: int, start: int = 0, stream: TextIO | None = None) -> None:
         super().__init__(title, total, start)
         self.stream = stream or sys.stdout
-        self.printed_at = -math.inf
+        self.printed_at, self.printed_step = -math.inf, -1
+        self.say(title)
 
     def update(self, row: Mapping[str, Any]) -> None:
         """Print the row, unless the last one was printed just now."""
@@ -114,9 +121,14 @@ class LineDashboard(Progress):
         """Print the line now."""
         print(text, file=self.stream, flush=True)
 
+    def stopping(self) -> None:
+        """Say so on stderr, past Python's buffers, which may be in the middle of a print."""
+        with contextlib.suppress(OSError):
+            os.write(2, f"\n{STOPPING}\n".encode())
+
     def close(self) -> None:
         """Print the last row, if it was not."""
-        if self.row and self.step != getattr(self, "printed_step", None):
+        if self.row and self.step != self.printed_step:
             self.print_row()
 
 
@@ -128,13 +140,25 @@ class LiveDashboard(Progress):
     ) -> None:  # fmt: skip
         super().__init__(title, total, start)
         self.console = console or Console(file=stream, highlight=False)
+        self.hint = "Ctrl-C saves and stops"
+        self.drawing = False
         self.live = Live(self.panel(), console=self.console, auto_refresh=False, redirect_stderr=True, redirect_stdout=True)
         self.live.start()
 
     def update(self, row: Mapping[str, Any]) -> None:
         """Redraw."""
         self.take(row)
-        self.live.update(self.panel(), refresh=True)
+        self.draw()
+
+    def draw(self) -> None:
+        """Redraw, once more if the hint changed meanwhile."""
+        hint: str | None = None
+        while hint != self.hint:
+            hint, self.drawing = self.hint, True
+            try:
+                self.live.update(self.panel(), refresh=True)
+            finally:
+                self.drawing = False
 
     def saved(self, path: str) -> None:
         """Shown with the next row."""
@@ -142,11 +166,22 @@ class LiveDashboard(Progress):
 
     def say(self, text: str) -> None:
         """Print the line above the panel."""
-        self.console.print(Text(text))
+        self.drawing = True
+        try:
+            self.console.print(Text(text))
+        finally:
+            self.drawing = False
+
+    def stopping(self) -> None:
+        """Change the hint, now or, in the middle of a drawing, right after it."""
+        self.hint = STOPPING
+        if not self.drawing:
+            self.draw()
 
     def close(self) -> None:
         """Draw once more and let the cursor go below the panel."""
-        self.live.update(self.panel(), refresh=True)
+        self.hint = ""
+        self.draw()
         self.live.stop()
 
     def panel(self) -> RenderableType:
@@ -173,9 +208,8 @@ class LiveDashboard(Progress):
             column("time", time_shares(self.row), "yellow"),
         )
         foot = Text(f"checkpoint {self.checkpoint or 'none yet'}", style="dim", no_wrap=True, overflow="ellipsis")
-        hint = Text("Ctrl-C saves and stops", style="dim")
-        title = Text(self.title, style="bold")
-        return Panel(Group(head, "", body, "", foot, hint), title=title, title_align="left", border_style="blue")
+        parts: list[RenderableType] = [head, "", body, "", foot, *([Text(self.hint, style="dim")] if self.hint else [])]
+        return Panel(Group(*parts), title=Text(self.title, style="bold"), title_align="left", border_style="blue")
 
 
 def column(name: str, pairs: list[tuple[str, str]], style: str) -> Table:

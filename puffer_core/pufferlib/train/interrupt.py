@@ -5,17 +5,15 @@ The handlers stand only inside the `with` block. SIGTERM, which cluster schedule
 
 from __future__ import annotations
 
-import contextlib
-import os
 import signal
 import sys
 import threading
+from collections.abc import Callable
 from types import FrameType, TracebackType
 from typing import Any
 
 STEP_LIMIT_S = 5.0
 """A step that takes longer than this after the first Ctrl-C is broken off, so that the program ends within 10 s."""
-NOTE = b"\nstopping after this step and saving; Ctrl-C again ends at once\n"
 
 
 class StepBrokenOff(KeyboardInterrupt):
@@ -23,10 +21,14 @@ class StepBrokenOff(KeyboardInterrupt):
 
 
 class Interrupt:
-    """A context manager; `requested` is the number of the first signal that asked to stop, else 0."""
+    """A context manager; `requested` is the number of the first signal that asked to stop, else 0.
 
-    def __init__(self) -> None:
+    on_request: called when that signal arrives, from inside whatever the main thread is doing then, be it a print
+    """
+
+    def __init__(self, on_request: Callable[[], None] = lambda: None) -> None:
         self.requested = 0
+        self.on_request = on_request
         self.before: dict[int, Any] = {}
 
     @property
@@ -54,8 +56,7 @@ class Interrupt:
         if sys.platform != "win32":
             self.before.setdefault(signal.SIGALRM, signal.signal(signal.SIGALRM, self.overdue))
             signal.setitimer(signal.ITIMER_REAL, STEP_LIMIT_S)
-        with contextlib.suppress(OSError):  # os.write, because the signal may have come in the middle of a print
-            os.write(2, NOTE)
+        self.on_request()
 
     def overdue(self, number: int, frame: FrameType | None) -> None:
         """The alarm's handler."""

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
+from pufferlib.errors import PluginError
 from pufferlib.train.run_dir import jsonable
 
 log = logging.getLogger(__name__)
@@ -86,17 +87,22 @@ class Loggers:
 
 
 def check_loggers(names: Iterable[str]) -> None:
-    """Raise PluginError, with near matches, for a name that no plugin registers."""
+    """Raise PluginError, with near matches, for a name that no plugin registers, or whose package cannot be imported."""
     from pufferlib.plugins import registry
 
     for name in names:
-        registry().find("logger", name)
+        spec = registry().find("logger", name)
+        registry().resolve(spec.target, spec)
 
 
 def build_logger(name: str, run_dir: Path, config: Mapping[str, Any]) -> Logger:
-    """The logger of that name for this run. Raises PluginError if its package is missing or there is none of that name."""
+    """The logger of that name for this run. Raises PluginError if there is none of that name or it cannot start."""
     from pufferlib.plugins import registry
 
     spec = registry().find("logger", name)
-    logger: Logger = registry().resolve(spec.target, spec)(run_dir=run_dir, config=dict(config))
+    factory = registry().resolve(spec.target, spec)
+    try:
+        logger: Logger = factory(run_dir=run_dir, config=dict(config))
+    except Exception as error:
+        raise PluginError(f"--logger {name}: cannot start: {type(error).__name__}: {error}") from error
     return logger

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pufferlib.config.run_config import RunConfig
-from pufferlib.errors import CheckpointError, ConfigError, NonFiniteError
+from pufferlib.errors import CheckpointError, ConfigError, EnvError, NonFiniteError, WorkerError
 from pufferlib.train.curves import draw_curves
 from pufferlib.train.dashboard import Dashboard, make_dashboard, number
 from pufferlib.train.interrupt import Interrupt, StepBrokenOff
@@ -114,7 +114,7 @@ class Session:
 
     def run(self) -> int:
         """Train to the end, or until Ctrl-C. Returns the exit code."""
-        with Interrupt() as interrupt:
+        with Interrupt(self.dashboard.stopping) as interrupt:
             try:
                 finished = self.loop(interrupt)
                 if not finished:
@@ -122,6 +122,9 @@ class Session:
             except StepBrokenOff:
                 self.dashboard.say(f"broke off the step at {self.trainer.global_step:,}; last checkpoint: {self.newest()}")
                 return interrupt.exit_code
+            except (EnvError, WorkerError):
+                self.dashboard.say(f"an env failed at step {self.trainer.global_step:,}; last checkpoint: {self.newest()}")
+                raise
             except NonFiniteError as error:
                 raise NonFiniteError(f"{error}; last good checkpoint: {self.newest()}") from error
             finally:

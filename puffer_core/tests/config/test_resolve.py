@@ -179,6 +179,28 @@ def test_written_settings_read_back_equal(envs):
     assert resolve("test-declared", base=config.tables()) == config
 
 
+def test_another_policy_keeps_what_it_shares_with_the_presets_and_nothing_else(envs):
+    (envs / "preset.toml").write_text("[policy]\nname = 'mingru'\nhidden_size = 64\ncore_layers = 2\n")
+    assert settings().policy.kwargs == {"hidden_size": 64, "core_layers": 2}
+    assert settings("--policy.name", "lstm").policy.kwargs == {"hidden_size": 64}
+    assert settings("--policy.name", "mingru", "--policy.core-layers", "3").policy.kwargs == {"hidden_size": 64, "core_layers": 3}
+
+
+def test_a_plugins_policy_takes_its_own_settings_only(envs, monkeypatch):
+    looked_up = registry().find
+    monkeypatch.setattr(registry(), "find", lambda kind, name: None if name == "acme" else looked_up(kind, name))
+    (envs / "preset.toml").write_text("[policy]\nhidden_size = 64\n")
+    policy = settings("--policy.name", "acme", "--policy.widths", "[8, 8]", "--policy.act", "tanh").policy
+    assert (policy.name, policy.kwargs) == ("acme", {"widths": [8, 8], "act": "tanh"})
+
+
+@pytest.mark.parametrize("name", [spec.name for spec in registry().envs()])
+def test_every_shipped_preset_is_valid(name):
+    config = resolve(name)
+    assert config.env_name == name
+    assert resolve(name, base=config.tables()) == config
+
+
 def test_every_setting_is_recorded(envs):
     tables = settings().tables()
     assert tables["train"]["adam_beta1"] == 0.9

@@ -66,7 +66,8 @@ def test_plain_lines_are_throttled_and_the_last_row_is_printed():
         board.update({"global_step": step, "SPS": 50.0, "environment/score": step / 1000})
     board.close()
     board.close()
-    lines = stream.getvalue().splitlines()
+    title, *lines = stream.getvalue().splitlines()
+    assert title == "t"
     assert len(lines) == 2
     assert lines[0].split()[:6] == ["10%", "step", "100", "50", "steps/s", "score"]
     assert lines[1].split()[:3] == ["100%", "step", "1,000"]
@@ -81,7 +82,7 @@ def test_plain_lines_come_again_after_the_interval(monkeypatch):
     for second in range(0, 60, 2):
         now[0] = float(second)
         board.update({"global_step": 10 + second, "SPS": 5.0})
-    assert len(stream.getvalue().splitlines()) == 60 // 6
+    assert len(stream.getvalue().splitlines()) == 1 + 60 // 6
 
 
 def test_eta_is_of_this_process_after_a_resume(monkeypatch):
@@ -98,6 +99,32 @@ def test_a_row_without_ended_episodes_keeps_the_last_statistics():
     board.update({"global_step": 1, "environment/score": 3.0})
     board.update({"global_step": 2})
     assert board.episodes == {"score": 3.0}
+
+
+def test_ctrl_c_in_the_middle_of_a_drawing_is_shown_right_after_it():
+    console = Console(width=80, file=io.StringIO(), force_terminal=True)
+    board = LiveDashboard("t", 10, console=console)
+    drawn = board.panel
+
+    def interrupted():
+        page = drawn()
+        board.panel = drawn
+        board.stopping()
+        return page
+
+    board.panel = interrupted
+    board.update({"global_step": 1})
+    assert "Ctrl-C again ends at once" in console.file.getvalue()
+    board.close()
+
+
+def test_the_last_drawing_holds_the_last_checkpoint():
+    console = Console(width=80, file=io.StringIO(), force_terminal=True)
+    board = LiveDashboard("t", 10, console=console)
+    board.update({"global_step": 10})
+    board.saved("checkpoints/10.pt")
+    board.close()
+    assert "checkpoints/10.pt" in console.file.getvalue()
 
 
 def test_only_a_terminal_gets_the_panel():

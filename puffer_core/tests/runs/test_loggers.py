@@ -89,6 +89,15 @@ def test_a_logger_that_fails_to_close_does_not_keep_the_others_open(tmp_path, lo
     assert "disk full" in caplog.text
 
 
+def test_a_logger_that_cannot_start_is_named(tmp_path, loggers, monkeypatch):
+    def no_key(self, run_dir, config):
+        raise PermissionError("no API key")
+
+    monkeypatch.setattr(Recorder, "__init__", no_key)
+    with pytest.raises(PluginError, match="--logger recorder: cannot start: PermissionError: no API key"):
+        Loggers(["recorder"], tmp_path, {})
+
+
 def test_an_unknown_logger_is_refused_with_the_near_match():
     check_loggers(["jsonl", "none"])
     with pytest.raises(PluginError, match="jsonl"):
