@@ -134,9 +134,8 @@ def compare_networks(saved: dict[str, Any], policy: nn.Module, path: str | PathL
 
 def describe_env(env: Any) -> dict[str, Any]:
     """What ties a checkpoint to an env: its name, if it has one, and its spaces."""
-    name = getattr(env, "name", None)
     return {
-        "name": name if isinstance(name, str) else None,
+        "name": str(getattr(env, "name", "")),
         "observation_space": space_signature(env.single_observation_space),
         "action_space": space_signature(env.single_action_space),
         "num_agents": int(env.num_agents),

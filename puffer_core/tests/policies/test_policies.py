@@ -153,7 +153,7 @@ def test_a_seed_fixes_the_weights_and_leaves_the_global_generator_alone() -> Non
 def test_unknown_names_and_settings_get_near_matches() -> None:
     with pytest.raises(PluginError, match="mlp"):
         build_policy("mpl", SEES, ACTIONS[0])
-    with pytest.raises(ConfigError, match="hidden_sise.*hidden_size"):
+    with pytest.raises(ConfigError, match=r"hidden_sise.*hidden_size"):
         build_policy("mlp", SEES, ACTIONS[0], hidden_sise=3)
     with pytest.raises(ConfigError, match="hidden_size"):
         build_policy("mlp", SEES, ACTIONS[0], hidden_size=0)

@@ -21,16 +21,16 @@ VALUES = np.array([[0.5], [0.6], [0.7], [0.8], [0.5]], np.float32)
 BOOTSTRAP = np.array([[7.0], [2.0], [7.0], [7.0]], np.float32)  # 7: must not be read
 
 
-def run(rewards: Any, values: Any, bootstrap: Any, terminals: Any, truncations: Any, masks: Any, ratios: Any = None, **settings: Any) -> Any:
-    given = [torch.from_numpy(np.ascontiguousarray(x)) for x in (rewards, values, bootstrap, terminals, truncations, masks)]
-    ratio = None if ratios is None else torch.from_numpy(ratios)
+def run(*arrays: Any, **settings: Any) -> Any:
+    given = [torch.from_numpy(np.ascontiguousarray(x)) for x in arrays[:6]]
+    ratio = torch.from_numpy(arrays[6]) if len(arrays) > 6 else None
     return [x.numpy() for x in advantages(*given, ratio, **settings)]
 
 
 def run_on_device(*arrays: Any, **settings: Any) -> Any:
     """The version for GPUs, whose arithmetic is torch's and so can be checked on a CPU as well."""
     given = [torch.from_numpy(np.ascontiguousarray(x)) for x in arrays[:6]]
-    ratio = torch.from_numpy(arrays[6]) if len(arrays) > 6 and arrays[6] is not None else None
+    ratio = torch.from_numpy(arrays[6]) if len(arrays) > 6 else None
     out = module._on_device(
         *given, ratio, settings["gamma"], settings["lam"], settings.get("rho_clip", 1.0), settings.get("c_clip", 1.0)
     )

@@ -24,8 +24,8 @@ def fresh(scripted: Any, small_policy: Any) -> Any:
     def make(name: str = "mlp", env: Any = None, hidden_size: int = 16, **settings: Any) -> PuffeRL:
         vec, _ = scripted(10, **{"lengths": (10,), **(env or {})})
         policy = small_policy(vec, name, hidden_size=hidden_size)
-        defaults = {"batch_size": 100, "minibatch_size": 40, "total_timesteps": 1000, "learning_rate": 1e-3, "anneal_schedule": "linear"}
-        made.append(PuffeRL(env=vec, policy=policy, device="cpu", **{**defaults, **settings}))
+        defaults = {"batch_size": 100, "minibatch_size": 40, "total_timesteps": 1000, "learning_rate": 1e-3}
+        made.append(PuffeRL(env=vec, policy=policy, device="cpu", anneal_schedule="linear", **{**defaults, **settings}))
         return made[-1]
 
     yield make
@@ -39,7 +39,7 @@ def go(trainer: PuffeRL, rollouts: int) -> None:
         trainer.train()
 
 
-@pytest.mark.parametrize("name, optimizer", [("mlp", "adam"), ("mlp", "muon"), ("lstm", "adam")])
+@pytest.mark.parametrize(("name", "optimizer"), [("mlp", "adam"), ("mlp", "muon"), ("lstm", "adam")])
 def test_a_run_stopped_at_400_of_1000_steps_goes_on_where_it_was(fresh: Any, tmp_path: Any, name: str, optimizer: str) -> None:
     """Episodes have the rollout's length here, so that resetting the envs at the resume changes nothing."""
     size = {"optimizer": optimizer, "minibatch_size": 50}

@@ -46,7 +46,8 @@ def reference(logits: Any, value: Any, sizes: Any, batch: Minibatch, config: Tra
     return {
         "total": policy + config.vf_coef * value_loss - config.ent_coef * average(entropy),
         "policy_loss": policy, "value_loss": value_loss, "entropy": average(entropy),
-        "approx_kl": average(ratio - 1 - ratio.log()), "clipfrac": average(((ratio - 1).abs() > config.clip_coef).to(value.dtype)),
+        "approx_kl": average(ratio - 1 - ratio.log()),
+        "clipfrac": average(((ratio - 1).abs() > config.clip_coef).to(value.dtype)),
     }  # fmt: skip
 
 
@@ -58,21 +59,22 @@ def make_case(sizes: tuple[int, ...], masked: bool, weighted: bool, samples: int
     if masked:
         masks = (torch.rand(samples, width, generator=random) < 0.6).to(torch.uint8)
         masks[0] = 0  # a dead row
-    actions, old = (MultiCategorical(sizes).sample(torch.split(logits, sizes, 1), random, masks))
+    actions, old = MultiCategorical(sizes).sample(torch.split(logits, sizes, 1), random, masks)
     drift = 0.5 * torch.randn(samples, generator=random)
     normal = [torch.randn(samples, generator=random) for _ in range(3)]
     weights = torch.rand(samples, generator=random) * (torch.rand(samples, generator=random) < 0.7) if weighted else None
     value = torch.randn(samples, generator=random)
-    batch = Minibatch(
-        torch.arange(samples), torch.empty(0), actions if len(sizes) > 1 else actions[:, 0], masks, old + drift, *normal, weights
-    )
+    taken = actions if len(sizes) > 1 else actions[:, 0]
+    batch = Minibatch(torch.arange(samples), torch.empty(0), taken, masks, old + drift, *normal, weights)
     return logits, value, batch
 
 
 @pytest.mark.parametrize("sizes", [(3,), (9, 5), (1,), (2, 1, 7)])
 @pytest.mark.parametrize("masked", [False, True])
 @pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("settings", [{}, {"normalize_advantages": False, "vf_clip_coef": 0.0, "ent_coef": 0.3}, {"vf_clip_coef": 0.4}])
+@pytest.mark.parametrize(
+    "settings", [{}, {"normalize_advantages": False, "vf_clip_coef": 0.0, "ent_coef": 0.3}, {"vf_clip_coef": 0.4, "clip_coef": 0.05}]
+)
 def test_both_ways_equal_the_formulas_and_their_gradient(sizes: Any, masked: bool, weighted: bool, settings: Any) -> None:
     config = TrainConfig(**settings)
     logits, value, batch = make_case(sizes, masked, weighted)

@@ -17,7 +17,7 @@ OBSERVATIONS = spaces.Box(-1, 1, (5,))
 
 
 @pytest.mark.parametrize(
-    "schedule, step, expected", [
+    ("schedule", "step", "expected"), [
         ("linear", 0, 1e-3), ("linear", 400, 6.4e-4), ("linear", 1000, 1e-4), ("linear", 5000, 1e-4),
         ("cosine", 0, 1e-3), ("cosine", 500, 5.5e-4), ("cosine", 250, 1e-4 + 9e-4 * 0.8535533905932737), ("cosine", 1000, 1e-4),
     ],
@@ -32,8 +32,11 @@ def test_without_annealing_the_rate_stays() -> None:
 
 
 @pytest.mark.parametrize(
-    "name, expected", [("mlp", {"body.0.weight", "body.2.weight"}), ("lstm", {"body.0.weight", "core.lstm.weight_ih_l0", "core.lstm.weight_hh_l0"})]
-)
+    ("name", "expected"), [
+        ("mlp", {"body.0.weight", "body.2.weight"}),
+        ("lstm", {"body.0.weight", "core.lstm.weight_ih_l0", "core.lstm.weight_hh_l0"}),
+    ],
+)  # fmt: skip
 def test_muon_takes_hidden_matrices_only(name: str, expected: set[str]) -> None:
     policy = build_policy(name, OBSERVATIONS, spaces.MultiDiscrete([3, 4]), seed=0, hidden_size=32)
     chosen = {id(p) for p in hidden_matrices(policy, (3, 4))}

@@ -73,7 +73,7 @@ def test_a_batch_size_that_does_not_fit_is_refused_with_near_ones(scripted: Any,
 
 def test_an_unknown_setting_is_refused_with_its_near_match(scripted: Any, small_policy: Any) -> None:
     vec, _ = scripted(8)
-    with pytest.raises(ConfigError, match="learning_rte.*learning_rate"):
+    with pytest.raises(ConfigError, match=r"learning_rte.*learning_rate"):
         PuffeRL(env=vec, policy=small_policy(vec), learning_rte=1)
     vec.close()
 
@@ -90,7 +90,7 @@ def test_train_needs_a_fresh_rollout(scripted: Any, small_policy: Any) -> None:
     trainer.close()
 
 
-@pytest.mark.parametrize("num_envs, horizon, minibatch_size", [(1, 1, 1), (1, 33, 32), (2, 5, 64), (3, 7, 4), (1, 8, 1)])
+@pytest.mark.parametrize(("num_envs", "horizon", "minibatch_size"), [(1, 1, 1), (1, 33, 32), (2, 5, 64), (3, 7, 4), (1, 8, 1)])
 @pytest.mark.parametrize("epochs", [1, 3])
 def test_minibatches_of_any_size_keep_weights_finite_and_use_every_sample(
     scripted: Any, small_policy: Any, num_envs: int, horizon: int, minibatch_size: int, epochs: int
@@ -273,8 +273,9 @@ def test_target_kl_ends_the_epochs(scripted: Any, small_policy: Any) -> None:
     for target_kl in (0.0, 1e-9):
         vec, _ = scripted(4)
         trainer = PuffeRL(
-            env=vec, policy=small_policy(vec), batch_size=64, minibatch_size=16, update_epochs=5, target_kl=target_kl, learning_rate=0.01
-        )
+            env=vec, policy=small_policy(vec), batch_size=64, minibatch_size=16, update_epochs=5, target_kl=target_kl,
+            learning_rate=0.01,
+        )  # fmt: skip
         trainer.evaluate()
         trainer.train()
         updates.append(int(trainer.optimizer.parts[0].state_dict()["state"][0]["step"]))
@@ -369,15 +370,17 @@ class MatchTheColour:
         return Colours()
 
 
-@pytest.mark.parametrize("name, optimizer, epochs", [("mlp", "adam", 1), ("mlp", "muon", 3), ("lstm", "adam", 2), ("mingru", "muon", 1)])
+@pytest.mark.parametrize(
+    ("name", "optimizer", "epochs"), [("mlp", "adam", 1), ("mlp", "muon", 3), ("lstm", "adam", 2), ("mingru", "muon", 1)]
+)
 def test_a_contextual_bandit_is_learned(name: str, optimizer: Any, epochs: int) -> None:
     vec = make_vec(MatchTheColour, num_envs=64, backend="serial")
     policy = build_policy(
         name, vec.single_observation_space, vec.single_action_space, seed=0, hidden_size=32, num_layers=1, encode="onehot"
     )
     trainer = PuffeRL(
-        env=vec, policy=policy, batch_size=64 * 16, minibatch_size=256, update_epochs=epochs, optimizer=optimizer, learning_rate=0.01,
-        total_timesteps=40_000, gamma=0.0,
+        env=vec, policy=policy, batch_size=64 * 16, minibatch_size=256, update_epochs=epochs, optimizer=optimizer,
+        learning_rate=0.01, total_timesteps=40_000, gamma=0.0,
     )  # fmt: skip
     for _ in trainer:
         pass

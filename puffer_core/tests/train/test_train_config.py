@@ -21,9 +21,10 @@ def test_nan_and_text_are_refused_in_every_number_naming_both_spellings(name: st
 
 
 @pytest.mark.parametrize(
-    "name, value", [
+    ("name", "value"), [
         ("seed", -1), ("total_timesteps", 0), ("total_timesteps", 1.5), ("horizon", 0), ("minibatch_size", 0), ("gamma", 1.01),
-        ("gae_lambda", -0.1), ("clip_coef", 0), ("learning_rate", math.inf), ("adam_beta2", 1.0), ("prio_beta0", 2), ("max_grad_norm", -1),
+        ("gae_lambda", -0.1), ("clip_coef", 0), ("learning_rate", math.inf), ("adam_beta2", 1.0), ("prio_beta0", 2),
+        ("max_grad_norm", -1),
         ("optimizer", "sgd"), ("anneal_schedule", "step"), ("nonfinite", "ignore"), ("anneal_lr", 1), ("device", 0),
     ],
 )  # fmt: skip
