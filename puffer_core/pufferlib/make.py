@@ -40,7 +40,7 @@ def make(
 
     spec = registry().find_env(name)
     maker = env_maker(registry().resolve(spec.target, spec), {**spec.kwargs, **env_kwargs}, render_mode)
-    return make_vec(
+    vec = make_vec(
         maker,
         num_envs=num_envs,
         num_workers=num_workers,
@@ -50,6 +50,8 @@ def make(
         seed=seed,
         in_order=in_order,
     )
+    vec.name = spec.name
+    return vec
 
 
 def emulate(

@@ -68,6 +68,8 @@ class VecEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
 
     storage: Buffers
     """The arrays, [slots, num_agents, ...]."""
+    name = ""
+    """The registered name it was made by, if any; a checkpoint remembers it."""
     is_closed = True  # until __init__ has run: one that failed has nothing to close
 
     def __init__(self, facts: EnvFacts, shape: VecShape, *, seed: Any = None, in_order: bool = False) -> None:
