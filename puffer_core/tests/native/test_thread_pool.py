@@ -149,14 +149,14 @@ def test_refused_actions_leave_everything_as_it_was(dummy, backend):
 
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="this system has no interval timer")
 def test_an_interrupted_wait_loses_no_group(dummy, monkeypatch):
-    vec = make_vec(partial(dummy, work=200_000_000), num_envs=2, num_workers=2, backend="threads")
+    vec = make_vec(partial(dummy, work=20_000_000), num_envs=2, num_workers=2, backend="threads")
     vec.reset(seed=0)
 
     def interrupt(signum, frame):
         raise KeyboardInterrupt
 
     before = signal.signal(signal.SIGALRM, interrupt)
-    signal.setitimer(signal.ITIMER_REAL, 0.02)
+    signal.setitimer(signal.ITIMER_REAL, 0.01)
     try:
         with pytest.raises(KeyboardInterrupt):
             vec.step(np.zeros(2, np.int32))
