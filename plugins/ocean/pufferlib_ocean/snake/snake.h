@@ -9,13 +9,9 @@
 
 /* Codes of an observation. In the grid every snake is an "other" one: own codes are put in when a window is copied. */
 enum { SNAKE_EMPTY, SNAKE_WALL, SNAKE_FOOD, SNAKE_CORPSE, SNAKE_OWN_BODY, SNAKE_OWN_HEAD, SNAKE_BODY, SNAKE_HEAD };
-
 enum { SNAKE_START_LENGTH = 3, SNAKE_SPAWN_TRIES = 64, SNAKE_SOLVED_LENGTH = 50 };
-
 /* During a step, each snake that targets a cell adds one claim above the cell's code. At most four can reach a cell. */
 enum { SNAKE_CODE_MASK = 7, SNAKE_CLAIM = 16 };
-
-enum { SNAKE_SLACK = 8 }; /* bytes after the grid, because windows read 8 codes at once */
 
 typedef struct SnakeArgs {
     int32_t width, height, num_snakes, num_food, vision, max_length, corpse;
@@ -23,15 +19,15 @@ typedef struct SnakeArgs {
     int32_t max_steps, world_steps;
 } SnakeArgs;
 
-typedef struct SnakeLog {
-    PUFFER_LOG_FIELDS;
-} SnakeLog;
+typedef struct SnakeLog { PUFFER_LOG_FIELDS; } SnakeLog;
+typedef struct SnakePoint { int16_t x, y; } SnakePoint;
 
-/* Its segments are ring[tail & mask] ... ring[head & mask], cells of the grid. */
+/* Its segments are ring[tail & mask] ... ring[head & mask]. */
 typedef struct SnakeBody {
     uint32_t head, tail;
     int32_t length, direction, age;
-    int32_t target, grows; /* of this step */
+    int32_t grows; /* in this step, and where it goes: */
+    SnakePoint target;
     double episode_return;
 } SnakeBody;
 
@@ -40,17 +36,17 @@ typedef struct Snake {
     PufferRng rng;
     SnakeLog log;
     SnakeArgs args;
-    /* derived */
-    int32_t stride, cells, side; /* of the grid with its border; side of a window */
-    int32_t step_to[4];          /* up, right, down, left */
+    int32_t stride, cells, side; /* derived: of the grid with its border; side of a window */
     uint32_t ring_mask;
-    /* state, in the arena */
+    /* state; the arrays lie in the arena */
     uint8_t *grid;
     int16_t *owner; /* the snake on a cell, or -1 */
-    int32_t *rings;
+    SnakePoint *rings;
     SnakeBody *snakes;
-    int32_t world_age, food_due; /* food that waits for an empty cell */
+    int32_t world_age, empty, food_due; /* empty cells; food that waits for one */
 } Snake;
+
+static const SnakePoint snake_moves[4] = {{0, -1}, {1, 0}, {0, 1}, {-1, 0}}; /* up, right, down, left */
 
 static const PufferField snake_fields[] = {
     PUFFER_INT(SnakeArgs, width), PUFFER_INT(SnakeArgs, height), PUFFER_INT(SnakeArgs, num_snakes),
@@ -80,8 +76,8 @@ static inline uint32_t snake_ring_size(const SnakeArgs *args) {
 
 static inline size_t snake_bytes(const SnakeArgs *args) {
     size_t snakes = (size_t)args->num_snakes, cells = snake_cells(args);
-    return puffer_round64(snakes * sizeof(SnakeBody)) + puffer_round64(cells + SNAKE_SLACK) +
-           puffer_round64(cells * sizeof(int16_t)) + snakes * snake_ring_size(args) * sizeof(int32_t);
+    return puffer_round64(snakes * sizeof(SnakeBody)) + puffer_round64(cells) +
+           puffer_round64(cells * sizeof(int16_t)) + snakes * snake_ring_size(args) * sizeof(SnakePoint);
 }
 
 static inline int snake_init(Snake *g, const SnakeArgs *args, void *arena, PufferIO io) {
@@ -92,79 +88,86 @@ static inline int snake_init(Snake *g, const SnakeArgs *args, void *arena, Puffe
     g->stride = args->width + 2 * args->vision;
     g->cells = (int32_t)snake_cells(args);
     g->side = 2 * args->vision + 1;
-    int32_t steps[4] = {-g->stride, 1, g->stride, -1};
-    memcpy(g->step_to, steps, sizeof steps);
     g->ring_mask = snake_ring_size(args) - 1;
 
     char *at = (char *)arena;
     g->snakes = (SnakeBody *)at;
     g->grid = (uint8_t *)(at += puffer_round64((size_t)args->num_snakes * sizeof(SnakeBody)));
-    g->owner = (int16_t *)(at += puffer_round64((size_t)g->cells + SNAKE_SLACK));
-    g->rings = (int32_t *)(at + puffer_round64((size_t)g->cells * sizeof(int16_t)));
+    g->owner = (int16_t *)(at += puffer_round64((size_t)g->cells));
+    g->rings = (SnakePoint *)(at + puffer_round64((size_t)g->cells * sizeof(int16_t)));
     return 0;
 }
 
 /* ---------------------------------------------------------------- the field */
 
-static inline int32_t *snake_ring(const Snake *g, int i) { return g->rings + (size_t)i * (g->ring_mask + 1u); }
+static inline SnakePoint *snake_ring(const Snake *g, int i) { return g->rings + (size_t)i * (g->ring_mask + 1u); }
+static inline SnakePoint snake_head(const Snake *g, int i) { return snake_ring(g, i)[g->snakes[i].head & g->ring_mask]; }
+static inline int snake_same(SnakePoint a, SnakePoint b) { return a.x == b.x && a.y == b.y; }
 
-/* Cell number `k` of the field, row-major, as an index into the grid. */
-static inline int32_t snake_cell(const Snake *g, uint32_t k) {
-    uint32_t width = (uint32_t)g->args.width;
-    return ((int32_t)(k / width) + g->args.vision) * g->stride + (int32_t)(k % width) + g->args.vision;
+static inline SnakePoint snake_moved(SnakePoint p, int direction) {
+    return (SnakePoint){(int16_t)(p.x + snake_moves[direction].x), (int16_t)(p.y + snake_moves[direction].y)};
 }
 
-/* The first cell after number `start`, wrapping around, that holds `code`; -1 if none does. By rows, because a crowded
- * field makes this the longest way of a step. */
-static inline int32_t snake_scan(const Snake *g, uint32_t start, int code) {
+/* A point's index into the grid. */
+static inline int32_t snake_at(const Snake *g, SnakePoint p) {
+    return (p.y + g->args.vision) * g->stride + p.x + g->args.vision;
+}
+
+/* The first cell after number `start`, row-major and wrapping around, that holds `code`; x is -1 if none does. By rows,
+ * because a crowded field makes this the longest way of a step. */
+static inline SnakePoint snake_scan(const Snake *g, uint32_t start, int code) {
     int32_t width = g->args.width, height = g->args.height;
     int32_t first_row = (int32_t)start / width, x = (int32_t)start % width + 1;
     for (int32_t i = 0; i <= height; i++, x = 0) {
-        const uint8_t *row = g->grid + snake_cell(g, (uint32_t)((first_row + i) % height * width));
+        SnakePoint p = {0, (int16_t)((first_row + i) % height)};
+        const uint8_t *row = g->grid + snake_at(g, p);
         const uint8_t *hit = (const uint8_t *)memchr(row + x, code, (size_t)(width - x));
-        if (hit) return (int32_t)(hit - g->grid);
+        if (hit) return (SnakePoint){(int16_t)(hit - row), p.y};
     }
-    return -1;
+    return (SnakePoint){-1, -1};
 }
 
-/* A random empty cell. Where the field is full: a corpse or else a food if the caller `insists`, else -1. */
-static inline int32_t snake_random_cell(Snake *g, int insists) {
-    uint32_t area = (uint32_t)(g->args.width * g->args.height), k = 0;
+/* A random empty cell. Where the field is full: a corpse or else a food if the caller `insists`, else x is -1. */
+static inline SnakePoint snake_random_cell(Snake *g, int insists) {
+    uint32_t width = (uint32_t)g->args.width, area = width * (uint32_t)g->args.height, k = 0;
     for (int i = 0; i < SNAKE_SPAWN_TRIES; i++) {
         k = puffer_below(&g->rng, area);
-        int32_t cell = snake_cell(g, k);
-        if (g->grid[cell] == SNAKE_EMPTY) return cell;
+        SnakePoint p = {(int16_t)(k % width), (int16_t)(k / width)};
+        if (g->grid[snake_at(g, p)] == SNAKE_EMPTY) return p;
     }
-    int32_t cell = snake_scan(g, k, SNAKE_EMPTY);
-    if (cell < 0 && insists) cell = snake_scan(g, k, SNAKE_CORPSE);
-    if (cell < 0 && insists) cell = snake_scan(g, k, SNAKE_FOOD);
-    return cell;
+    SnakePoint p = {-1, -1};
+    if (g->empty > 0) p = snake_scan(g, k, SNAKE_EMPTY);
+    if (p.x < 0 && insists) p = snake_scan(g, k, SNAKE_CORPSE);
+    if (p.x < 0 && insists) p = snake_scan(g, k, SNAKE_FOOD);
+    return p;
 }
 
 /* (6) Food for which there is no empty cell waits until there is one. */
 static inline void snake_place_food(Snake *g) {
     while (g->food_due > 0) {
-        int32_t cell = snake_random_cell(g, 0);
-        if (cell < 0) return;
-        g->grid[cell] = SNAKE_FOOD;
-        g->food_due -= 1;
+        SnakePoint p = snake_random_cell(g, 0);
+        if (p.x < 0) return;
+        g->grid[snake_at(g, p)] = SNAKE_FOOD;
+        g->empty -= 1, g->food_due -= 1;
     }
 }
 
-static inline void snake_enter(Snake *g, int i, int32_t cell) {
+static inline void snake_enter(Snake *g, int i, SnakePoint p) {
     SnakeBody *s = &g->snakes[i];
+    int32_t cell = snake_at(g, p);
     s->head += 1;
-    snake_ring(g, i)[s->head & g->ring_mask] = cell;
+    snake_ring(g, i)[s->head & g->ring_mask] = p;
+    g->empty -= g->grid[cell] == SNAKE_EMPTY;
     g->grid[cell] = SNAKE_HEAD;
     g->owner[cell] = (int16_t)i;
 }
 
 /* A dead snake leaves one cell at least, and takes one here: there is always a cell to take. */
 static inline void snake_spawn(Snake *g, int i) {
-    int32_t cell = snake_random_cell(g, 1);
-    if (g->grid[cell] == SNAKE_FOOD) g->food_due += 1;
+    SnakePoint p = snake_random_cell(g, 1);
+    if (g->grid[snake_at(g, p)] == SNAKE_FOOD) g->food_due += 1;
     g->snakes[i] = (SnakeBody){.head = UINT32_MAX, .length = SNAKE_START_LENGTH};
-    for (int k = 0; k < SNAKE_START_LENGTH; k++) snake_enter(g, i, cell);
+    for (int k = 0; k < SNAKE_START_LENGTH; k++) snake_enter(g, i, p);
     g->snakes[i].direction = (int32_t)puffer_below(&g->rng, 4);
 }
 
@@ -172,8 +175,9 @@ static inline void snake_build_world(Snake *g) {
     memset(g->grid, SNAKE_WALL, (size_t)g->cells);
     memset(g->owner, 0xFF, (size_t)g->cells * sizeof *g->owner);
     for (int y = 0; y < g->args.height; y++)
-        memset(g->grid + snake_cell(g, (uint32_t)(y * g->args.width)), SNAKE_EMPTY, (size_t)g->args.width);
+        memset(g->grid + snake_at(g, (SnakePoint){0, (int16_t)y}), SNAKE_EMPTY, (size_t)g->args.width);
     g->world_age = 0;
+    g->empty = g->args.width * g->args.height;
     for (int i = 0; i < g->args.num_snakes; i++) snake_spawn(g, i);
     g->food_due = g->args.num_food;
     snake_place_food(g);
@@ -181,33 +185,33 @@ static inline void snake_build_world(Snake *g) {
 
 /* ---------------------------------------------------------------- observations */
 
-/* Whether a body or head is among the next 8 codes: only theirs have bits 1 and 2 both set. */
-static inline int snake_bodies_ahead(const uint8_t *codes) {
-    uint64_t eight;
-    memcpy(&eight, codes, sizeof eight);
-    return (eight & (eight >> 1) & 0x0202020202020202ull) != 0;
+/* Called with a constant side where it matters, so that the row copies become plain moves. */
+static inline void snake_copy_window(const Snake *g, SnakePoint head, int side, uint8_t *out) {
+    const uint8_t *from = g->grid + snake_at(g, head) - (side / 2) * (g->stride + 1);
+    for (int y = 0; y < side; y++) memcpy(out + y * side, from + y * g->stride, (size_t)side);
 }
 
-/* Called with a constant side where it matters, so that the row copies become plain moves. */
-static inline void snake_copy_window(const Snake *g, int i, int side, uint8_t *out) {
-    int32_t head = snake_ring(g, i)[g->snakes[i].head & g->ring_mask];
-    int32_t corner = head - (side / 2) * (g->stride + 1);
-    for (int y = 0; y < side; y++, out += side, corner += g->stride) {
-        const uint8_t *codes = g->grid + corner;
-        const int16_t *owner = g->owner + corner;
-        memcpy(out, codes, (size_t)side);
-        for (int start = 0; start < side; start += 8) {
-            if (!snake_bodies_ahead(codes + start)) continue;
-            for (int x = start; x < side && x < start + 8; x++)
-                if (codes[x] >= SNAKE_BODY && owner[x] == i) out[x] = (uint8_t)(codes[x] - (SNAKE_BODY - SNAKE_OWN_BODY));
-        }
+/* Own codes where the snake's own segments are in the window. From a segment that lies `far` cells outside, the body needs as
+ * many segments to come back: those are skipped, so that a long snake costs little more than a short one. */
+static inline void snake_mark_own(const Snake *g, int i, SnakePoint head, uint8_t *out) {
+    const SnakeBody *s = &g->snakes[i];
+    const SnakePoint *ring = snake_ring(g, i);
+    int v = g->args.vision;
+    for (int k = 0, segments = (int)(s->head - s->tail) + 1; k < segments;) {
+        SnakePoint p = ring[(s->head - (uint32_t)k) & g->ring_mask];
+        int dx = p.x - head.x, dy = p.y - head.y, far_x = (dx < 0 ? -dx : dx) - v, far_y = (dy < 0 ? -dy : dy) - v;
+        int far = far_x > far_y ? far_x : far_y;
+        if (far <= 0) out[(dy + v) * g->side + dx + v] = SNAKE_OWN_BODY;
+        k += far > 1 ? far : 1;
     }
+    out[g->side * g->side / 2] = SNAKE_OWN_HEAD;
 }
 
 static inline void snake_write_window(const Snake *g, int i, uint8_t *rows) {
     uint8_t *out = rows + (size_t)i * (size_t)(g->side * g->side);
-    if (g->side == 11) snake_copy_window(g, i, 11, out);
-    else snake_copy_window(g, i, g->side, out);
+    if (g->side == 11) snake_copy_window(g, snake_head(g, i), 11, out);
+    else snake_copy_window(g, snake_head(g, i), g->side, out);
+    snake_mark_own(g, i, snake_head(g, i), out);
 }
 
 /* ---------------------------------------------------------------- a row's episode ends */
@@ -224,10 +228,12 @@ static inline void snake_end_episode(Snake *g, int i) {
 
 static inline void snake_bury(Snake *g, int i) {
     const SnakeBody *s = &g->snakes[i];
-    const int32_t *ring = snake_ring(g, i);
+    const SnakePoint *ring = snake_ring(g, i);
+    uint8_t remains = g->args.corpse ? SNAKE_CORPSE : SNAKE_EMPTY;
     for (uint32_t k = s->tail; k != s->head + 1; k++) {
-        int32_t cell = ring[k & g->ring_mask];
-        g->grid[cell] = g->args.corpse ? SNAKE_CORPSE : SNAKE_EMPTY;
+        int32_t cell = snake_at(g, ring[k & g->ring_mask]);
+        g->empty += remains == SNAKE_EMPTY && g->grid[cell] != SNAKE_EMPTY;
+        g->grid[cell] = remains;
         g->owner[cell] = -1;
     }
 }
@@ -239,14 +245,14 @@ static inline void snake_choose_targets(Snake *g) {
     const int32_t *actions = (const int32_t *)g->io.act;
     for (int i = 0; i < g->args.num_snakes; i++) {
         SnakeBody *s = &g->snakes[i];
-        const int32_t *ring = snake_ring(g, i);
-        int32_t head = ring[s->head & g->ring_mask], second = ring[(s->head - 1) & g->ring_mask];
+        SnakePoint head = snake_head(g, i), second = snake_ring(g, i)[(s->head - 1) & g->ring_mask];
         int turn = puffer_discrete(actions[i], 4, &g->log.invalid_actions);
-        if (head + g->step_to[turn] != second) s->direction = turn;
-        s->target = head + g->step_to[s->direction];
-        int code = g->grid[s->target] & SNAKE_CODE_MASK;
+        if (!snake_same(snake_moved(head, turn), second)) s->direction = turn;
+        s->target = snake_moved(head, s->direction);
+        int32_t cell = snake_at(g, s->target);
+        int code = g->grid[cell] & SNAKE_CODE_MASK;
         s->grows = (code == SNAKE_FOOD || code == SNAKE_CORPSE) && s->length < g->args.max_length;
-        g->grid[s->target] += SNAKE_CLAIM;
+        g->grid[cell] += SNAKE_CLAIM;
     }
 }
 
@@ -255,22 +261,23 @@ static inline void snake_leave_tails(Snake *g) {
     for (int i = 0; i < g->args.num_snakes; i++) {
         SnakeBody *s = &g->snakes[i];
         if (s->grows) continue;
-        const int32_t *ring = snake_ring(g, i);
-        int32_t cell = ring[s->tail & g->ring_mask];
+        const SnakePoint *ring = snake_ring(g, i);
+        SnakePoint p = ring[s->tail & g->ring_mask];
         s->tail += 1;
-        if (ring[s->tail & g->ring_mask] == cell) continue;
-        g->grid[cell] &= (uint8_t)~SNAKE_CODE_MASK;
+        if (snake_same(ring[s->tail & g->ring_mask], p)) continue;
+        int32_t cell = snake_at(g, p);
+        g->grid[cell] &= (uint8_t)~SNAKE_CODE_MASK; /* claims stay */
         g->owner[cell] = -1;
+        g->empty += 1;
     }
 }
 
 /* (3) */
 static inline void snake_find_dying(Snake *g) {
     for (int i = 0; i < g->args.num_snakes; i++) {
-        int claimed = g->grid[g->snakes[i].target], code = claimed & SNAKE_CODE_MASK;
+        int claimed = g->grid[snake_at(g, g->snakes[i].target)], code = claimed & SNAKE_CODE_MASK;
         g->io.term[i] = code == SNAKE_WALL || code >= SNAKE_BODY || claimed >= 2 * SNAKE_CLAIM;
     }
-    for (int i = 0; i < g->args.num_snakes; i++) g->grid[g->snakes[i].target] &= SNAKE_CODE_MASK;
 }
 
 /* (4) */
@@ -278,18 +285,15 @@ static inline void snake_move_survivors(Snake *g) {
     for (int i = 0; i < g->args.num_snakes; i++) {
         SnakeBody *s = &g->snakes[i];
         s->age += 1;
-        if (g->io.term[i]) {
-            g->io.rew[i] = g->args.reward_death;
-        } else {
-            int code = g->grid[s->target];
-            if (code == SNAKE_FOOD) g->io.rew[i] = g->args.reward_food;
-            if (code == SNAKE_CORPSE) g->io.rew[i] = g->args.reward_corpse;
-            g->food_due += code == SNAKE_FOOD;
-            s->length += s->grows;
-            g->grid[snake_ring(g, i)[s->head & g->ring_mask]] = SNAKE_BODY;
-            snake_enter(g, i, s->target);
-        }
+        int code = g->grid[snake_at(g, s->target)] &= SNAKE_CODE_MASK; /* and claims are settled */
+        g->io.rew[i] = g->io.term[i] ? g->args.reward_death : code == SNAKE_FOOD ? g->args.reward_food :
+                       code == SNAKE_CORPSE ? g->args.reward_corpse : 0.0f;
         s->episode_return += (double)g->io.rew[i];
+        if (g->io.term[i]) continue;
+        g->food_due += code == SNAKE_FOOD;
+        s->length += s->grows;
+        g->grid[snake_at(g, snake_head(g, i))] = SNAKE_BODY;
+        snake_enter(g, i, s->target);
     }
 }
 
@@ -352,9 +356,8 @@ enum { SNAKE_COLORS = 6, SNAKE_FIRST_COLOR = 4, SNAKE_VIEW_WIDTH = 624, SNAKE_VI
 
 /* What a tile shows: codes up to SNAKE_CORPSE, then a body and a head of each colour. */
 static inline uint8_t snake_tile(const Snake *g, int32_t cell) {
-    int code = g->grid[cell];
-    if (code < SNAKE_BODY) return (uint8_t)code;
-    return (uint8_t)(SNAKE_FIRST_COLOR + g->owner[cell] % SNAKE_COLORS * 2 + (code - SNAKE_BODY));
+    int code = g->grid[cell], color = SNAKE_FIRST_COLOR + g->owner[cell] % SNAKE_COLORS * 2;
+    return (uint8_t)(code < SNAKE_BODY ? code : color + (code - SNAKE_BODY));
 }
 
 /* Where the field has more cells than the view has pixels, a tile shows the most telling of block x block cells. */
@@ -362,7 +365,7 @@ static inline uint8_t snake_block_tile(const Snake *g, int x0, int y0, int block
     uint8_t tile = SNAKE_EMPTY;
     for (int y = y0; y < y0 + block && y < g->args.height; y++)
         for (int x = x0; x < x0 + block && x < g->args.width; x++) {
-            uint8_t here = snake_tile(g, snake_cell(g, (uint32_t)(y * g->args.width + x)));
+            uint8_t here = snake_tile(g, snake_at(g, (SnakePoint){(int16_t)x, (int16_t)y}));
             if (here > tile) tile = here;
         }
     return tile;
@@ -393,5 +396,4 @@ static inline void snake_draw(const Snake *g, Draw *d) {
 }
 
 PUFFER_GAME(snake, Snake);
-
 #endif

@@ -39,11 +39,14 @@ static void begin(SnakeArgs args, uint64_t seed) {
     snake_reset(&w.g, seed);
 }
 
-static int32_t at(int x, int y) { return snake_cell(&w.g, (uint32_t)(y * w.g.args.width + x)); }
+static int32_t at(int x, int y) { return snake_at(&w.g, (SnakePoint){(int16_t)x, (int16_t)y}); }
 static int code(int x, int y) { return w.g.grid[at(x, y)]; }
 static int is_at(int i, int x, int y) { return code(x, y) == SNAKE_HEAD && w.g.owner[at(x, y)] == i; } /* snake i's head */
 static int length(int i) { return w.g.snakes[i].length; }
-static void put(int x, int y, int what) { w.g.grid[at(x, y)] = (uint8_t)what; }
+static void put(int x, int y, int what) {
+    w.g.empty += (what == SNAKE_EMPTY) - (code(x, y) == SNAKE_EMPTY);
+    w.g.grid[at(x, y)] = (uint8_t)what;
+}
 
 /* An empty field; then `lay` places every snake. */
 static void begin_empty(SnakeArgs args) {
@@ -58,7 +61,7 @@ static void lay(int i, const int *cells, int n) {
     w.g.snakes[i] = (SnakeBody){.head = UINT32_MAX, .length = n};
     for (int k = 0; k < n; k++) {
         if (k > 0) put(cells[2 * k - 2], cells[2 * k - 1], SNAKE_BODY);
-        snake_enter(&w.g, i, at(cells[2 * k], cells[2 * k + 1]));
+        snake_enter(&w.g, i, (SnakePoint){(int16_t)cells[2 * k], (int16_t)cells[2 * k + 1]});
     }
 }
 
@@ -66,12 +69,10 @@ static void step2(int action0, int action1) {
     w.actions[0] = action0, w.actions[1] = action1;
     snake_step(&w.g);
 }
-
 static void step1(int action) { step2(action, 0); }
-
 static int count(int what) {
     int n = 0;
-    for (int k = 0; k < w.g.args.width * w.g.args.height; k++) n += w.g.grid[snake_cell(&w.g, (uint32_t)k)] == what;
+    for (int k = 0; k < w.g.args.width * w.g.args.height; k++) n += code(k % w.g.args.width, k / w.g.args.width) == what;
     return n;
 }
 
@@ -80,12 +81,13 @@ static void check_grid_equals_rings(void) {
     int32_t bodies = 0;
     for (int i = 0; i < w.g.args.num_snakes; i++) {
         const SnakeBody *s = &w.g.snakes[i];
-        const int32_t *ring = snake_ring(&w.g, i);
+        const SnakePoint *ring = snake_ring(&w.g, i);
         CHECK(s->head - s->tail + 1 == (uint32_t)s->length && s->length <= w.g.args.max_length);
         for (uint32_t k = s->tail; k != s->head + 1; k++) {
-            int32_t cell = ring[k & w.g.ring_mask];
-            int is_head = cell == ring[s->head & w.g.ring_mask];
-            int is_stacked = k != s->tail && ring[(k - 1) & w.g.ring_mask] == cell;
+            SnakePoint p = ring[k & w.g.ring_mask];
+            int32_t cell = snake_at(&w.g, p);
+            int is_head = snake_same(p, snake_head(&w.g, i));
+            int is_stacked = k != s->tail && snake_same(ring[(k - 1) & w.g.ring_mask], p);
             CHECK(w.g.owner[cell] == i && w.g.grid[cell] == (is_head ? SNAKE_HEAD : SNAKE_BODY));
             bodies += !is_stacked;
         }
@@ -95,7 +97,7 @@ static void check_grid_equals_rings(void) {
         bodies -= w.g.owner[cell] >= 0;
     }
     CHECK(bodies == 0);
-    CHECK(count(SNAKE_FOOD) + w.g.food_due == w.g.args.num_food);
+    CHECK(count(SNAKE_FOOD) + w.g.food_due == w.g.args.num_food && count(SNAKE_EMPTY) == w.g.empty);
 }
 
 /* ---------------------------------------------------------------- meeting head on */
@@ -197,10 +199,7 @@ static void test_out_of_range_actions_go_up_and_are_counted(void) {
 
 static void test_a_spawned_snake_is_stacked_and_unrolls_in_any_direction(void) {
     for (int direction = 0; direction < 4; direction++) {
-        begin(field(20, 20, 1), 7);
-        int32_t start = snake_ring(&w.g, 0)[w.g.snakes[0].head & w.g.ring_mask];
-        w.g.grid[start] = SNAKE_EMPTY;
-        w.g.owner[start] = -1;
+        begin_empty(field(20, 20, 1));
         LAY(0, 10, 10, 10, 10, 10, 10);
         put(10, 10, SNAKE_HEAD);
         w.g.snakes[0].direction = 0;
