@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -26,6 +26,8 @@ from pufferlib.errors import EnvError, SpaceError
 from pufferlib.numbering import first_env
 
 Info = dict[str, Any]
+NO_RESULT: Any = object()
+"""Stands for the result of a step that has not returned."""
 
 
 def build_envs(factory: Callable[[], Any], num_envs: int) -> list[Any]:
@@ -105,7 +107,7 @@ class EmulatedBatch(PufferEnv):
         rewards: list[float] = []
         said: dict[int, Info] = {}
         ended: list[int] = []
-        index, result = 0, None
+        index, result = 0, NO_RESULT
         try:
             for index, (step, choice) in enumerate(zip(self._steps, choices, strict=True)):
                 result = step(choice)
@@ -177,14 +179,15 @@ class EmulatedBatch(PufferEnv):
     def _end_episode(self, index: int, info: Info | None) -> Info:
         """Keep the last observation and info, which the env may reuse, then begin the next episode."""
         self.final_observations[index] = self.observations[index]
-        final = copy.deepcopy(info) if info else {}
+        final = deep_copy(info) if info else {}
         self._log.add_episode(float(self._returns[index]), self._time - self._begun[index])
         self._returns[index] = 0
         return {**self._reset_env(index, None, None), "final_info": final}
 
-    def _blame_step(self, error: Exception, index: int, result: Any) -> None:
-        if error.__traceback__ is not None and error.__traceback__.tb_next is None and not isinstance(error, EnvError):
-            try:  # raised by our own frame: the unpacking
+    def _blame_step(self, error: Exception, index: int, result: Any) -> NoReturn:
+        ours = error.__traceback__ is not None and error.__traceback__.tb_next is None
+        if ours and result is not NO_RESULT and not (isinstance(result, tuple) and len(result) == 5):
+            try:  # raised by unpacking the result, not by the env
                 blame_result(result)
             except EnvError as better:
                 error = better
@@ -196,3 +199,11 @@ class EmulatedBatch(PufferEnv):
             for name in ("observation_space", "action_space"):
                 if getattr(env, name) != getattr(first, name):
                     raise SpaceError(f"env {index} has {name} {getattr(env, name)}, unlike env 0 with {getattr(first, name)}")
+
+
+def deep_copy(info: Info) -> Info:
+    """A copy that the env cannot change any more; shallow where a value refuses to be copied."""
+    try:
+        return copy.deepcopy(info)
+    except Exception:
+        return dict(info)

@@ -1,6 +1,8 @@
 """Rewards, ends of episodes, statistics, infos and seeds of emulated envs."""
 
+import functools
 import random
+import threading
 
 import gymnasium
 import numpy as np
@@ -264,43 +266,55 @@ class NeedsTwoArguments(Exception):
         super().__init__(f"{a}/{b}")
 
 
-@pytest.mark.parametrize("where", ["__init__", "reset", "step", "close"])
-def test_what_an_env_raises_is_told_with_its_number_and_traceback(counting, each, where):
-    class Boom(counting):
-        def maybe(self, place):
-            if place == where:
-                raise NeedsTwoArguments("boom", place)
+@pytest.fixture
+def boom(counting):
+    """`boom(where)`: an env class that raises there."""
 
-        def __init__(self):
-            super().__init__()
-            self.maybe("__init__")
+    def make(where):
+        class Boom(counting):
+            def maybe(self, place):
+                if place == where:
+                    raise NeedsTwoArguments("boom", place)
 
-        def reset(self, **kwargs):
-            self.maybe("reset")
-            return super().reset(**kwargs)
+            def __init__(self):
+                super().__init__()
+                self.maybe("__init__")
 
-        def step(self, action):
-            self.maybe("step")
-            return super().step(action)
+            def reset(self, **kwargs):
+                self.maybe("reset")
+                return super().reset(**kwargs)
 
-        def close(self):
-            self.maybe("close")
+            def step(self, action):
+                self.maybe("step")
+                return super().step(action)
 
+            def close(self):
+                self.maybe("close")
+
+        return Boom
+
+    return make
+
+
+@pytest.mark.parametrize("where", ["__init__", "reset", "step"])
+def test_what_an_env_raises_is_told_with_its_number_and_traceback(counting, each, boom, where):
     closed = []
-    neighbour = lambda: counting(close=lambda: closed.append(1))  # noqa: E731
-
-    def whole_life():
-        vec = each([neighbour, Boom, neighbour])
-        vec.reset(seed=0)
-        run(vec, 1)
-        vec.close()
-
+    neighbour = functools.partial(counting, close=lambda: closed.append(1))
     with pytest.raises(WorkerError) as told:
-        whole_life()
+        run(each([neighbour, boom(where), neighbour]), 1, seed=0)
     text = str(told.value)
     assert "env 1" in text and f"NeedsTwoArguments: boom/{where}" in text and "Traceback" in text and where in text
     assert isinstance(told.value.__cause__, NeedsTwoArguments)
-    assert len(closed) == {"__init__": 1, "close": 2}.get(where, 0), "a failure to build or close leaves no neighbour open"
+    assert len(closed) == (where == "__init__"), "an env that cannot be built leaves no neighbour open"
+
+
+def test_an_env_that_cannot_be_closed_is_a_warning_and_the_others_are_closed(counting, each, boom):
+    closed = []
+    neighbour = functools.partial(counting, close=lambda: closed.append(1))
+    vec = each([neighbour, boom("close"), neighbour])
+    with pytest.warns(RuntimeWarning, match=r"(?s)env 1 raised NeedsTwoArguments: boom/close in close\(\).*Traceback"):
+        vec.close()
+    assert closed == [1, 1] and vec.is_closed
 
 
 @pytest.mark.parametrize(
@@ -319,3 +333,21 @@ def test_results_of_the_wrong_form_say_what_is_expected(counting, each, method, 
     vec = each([counting, bad])
     with pytest.raises((EnvValueError, EnvTypeError), match=f"env 1 .*{words}"):
         run(vec, 1, seed=0)
+
+
+def test_an_error_raised_in_c_code_is_not_taken_for_a_wrong_result(counting, each):
+    class Compiled(counting):
+        step = property(lambda self: {}.pop)  # raises KeyError with no Python frame of its own
+
+    for factories, env in ([[Compiled, counting], 0], [[counting, Compiled], 1]):
+        vec = each(factories)
+        with pytest.raises(WorkerError, match=f"env {env} raised KeyError: 0 in step"):
+            run(vec, 1, seed=0)
+
+
+def test_a_final_info_that_cannot_be_copied_is_handed_over_as_it_is(counting):
+    lock = threading.Lock()
+    vec = pufferlib.emulate(counting, num_envs=1, horizon=1, info=lambda: {"lock": lock, "t": 1})
+    vec.reset(seed=0)
+    infos = vec.step([0])[4]
+    assert infos["final_info"]["lock"][0] is lock and infos["final_info"]["t"][0] == 1
