@@ -3,41 +3,67 @@
 from __future__ import annotations
 
 import contextlib
-from dataclasses import field, make_dataclass
+import io
+from dataclasses import field, fields, make_dataclass, replace
 from typing import Annotated, Any, Literal
 
-from pufferlib.config.run_config import BuiltInPolicy, PolicyConfig, RunConfig, Schema, Setting
+from pufferlib.config.run_config import BuiltInPolicy, RunConfig, Schema, Setting
 
 PYTHON_TYPES = {"bool": bool, "int": int, "float": float, "text": str, "texts": list[str], "any": str}
+OUR_WORDS = {
+    "{None}|INT": "INT|auto  ", "{None,": "{auto,", "None)": "auto)", "(default: '')": "             ",
+    "(default: )": "           ",
+}  # fmt: skip
+"""tyro's words for what we spell otherwise, each of the same length, so that its frames stay straight."""
 
 
-def print_settings(schema: Schema, prog: str, description: str, extra: dict[str, str] | None = None) -> None:
-    """Print every flag with its values, default and meaning. `extra`: flags that are no settings, with their help text."""
+def print_settings(schema: Schema, prog: str, description: str, config: RunConfig, extra: dict[str, str] | None = None) -> None:
+    """Print every flag with its values, its default and its meaning.
+
+    config: the values to show as defaults. extra: flags that are no settings, with their help text
+    """
     import tyro
 
-    policy = make_dataclass("Policy", [("name", str, field(default=PolicyConfig.name))], bases=(BuiltInPolicy,), kw_only=True)
-    env = [
-        (key.partition(".")[2], documented(setting), field(default=setting.default))
-        for key, setting in schema.settings.items() if key.startswith("env.")
-    ]
+    shown = io.StringIO()
+    page = settings_class(schema, config, extra or {})
+    with contextlib.redirect_stdout(shown), contextlib.suppress(SystemExit):  # an exit is how tyro ends a help page
+        tyro.cli(page, prog=prog, description=description, args=["--help"], config=(tyro.conf.FlagConversionOff,))
+    text = shown.getvalue()
+    for theirs, ours in OUR_WORDS.items():
+        text = text.replace(theirs, ours)
+    print(text, end="")
+
+
+def settings_class(schema: Schema, config: RunConfig, extra: dict[str, str]) -> type:
+    """A dataclass with a field for every flag and table, for tyro to describe."""
+    import tyro
+
     env_name = Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="ENV", help="See `puffer list`.")]
-    parts: list[Any] = [
-        ("env_name", env_name, field(default="")),
-        *((name, Annotated[str, tyro.conf.arg(help=text)], field(default="")) for name, text in (extra or {}).items()),
-        ("policy", policy, field(default_factory=policy)),
+    parts: list[Any] = [("env_name", env_name, field(default=""))]
+    parts += [(name, Annotated[str, tyro.conf.arg(help=text)], field(default="")) for name, text in extra.items()]
+
+    named = [("name", str, field(default=config.policy.name))]
+    policy = make_dataclass("Policy", named, bases=(BuiltInPolicy,), kw_only=True)
+    known = {part.name for part in fields(BuiltInPolicy)}
+    kwargs = {key: value for key, value in config.policy.kwargs.items() if key in known}
+    parts += [
+        ("vec", type(config.vec), field(default_factory=lambda: replace(config.vec))),
+        ("train", type(config.train), field(default_factory=lambda: replace(config.train))),
+        ("policy", policy, field(default_factory=lambda: policy(**kwargs))),
     ]
+
+    env = [(key.partition(".")[2], setting) for key, setting in schema.settings.items() if key.startswith("env.")]
     if env:
-        declared = make_dataclass("Env", env, kw_only=True)
+        described = [(name, *documented(setting, config.env.get(name, setting.default))) for name, setting in env]
+        declared = make_dataclass("Env", described, kw_only=True)
         parts.append(("env", declared, field(default_factory=declared)))
     else:
         parts.append(("env", tyro.conf.Suppress[str], field(default="")))
-    page = make_dataclass("Settings", parts, bases=(RunConfig,), kw_only=True)
-    with contextlib.suppress(SystemExit):  # how tyro ends a help page
-        tyro.cli(page, prog=prog, description=description, args=["--help"], config=(tyro.conf.FlagConversionOff,))
+    return make_dataclass("Settings", parts, bases=(RunConfig,), kw_only=True)
 
 
-def documented(setting: Setting) -> Any:
-    """The setting's type for tyro, with its range in the help text."""
+def documented(setting: Setting, default: Any) -> tuple[Any, Any]:
+    """The type of an env's argument for tyro, with its range in the help text, and the field with its default."""
     import tyro
 
     kind = setting.kind
@@ -45,6 +71,6 @@ def documented(setting: Setting) -> Any:
     if kind.low is not None or kind.high is not None:
         text = f"{text} [{kind.low:g}, {kind.high:g}]".strip()
     plain: Any = Literal[kind.choices] if kind.choices else PYTHON_TYPES[kind.name]
-    if setting.default is None or (isinstance(setting.default, str) and not kind.choices):
-        plain = str | None
-    return Annotated[plain, tyro.conf.arg(help=text or None, metavar=kind.metavar)]
+    if default is None or not isinstance(default, (bool, int, float, str)):
+        plain, default = str | None, None
+    return Annotated[plain, tyro.conf.arg(help=text or None, metavar=kind.metavar)], field(default=default)

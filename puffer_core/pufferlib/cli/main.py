@@ -5,6 +5,7 @@ PUFFERLIB_TRACEBACK=1 shows where an error message came from.
 
 from __future__ import annotations
 
+import errno
 import importlib
 import os
 import sys
@@ -16,6 +17,8 @@ from pufferlib.errors import ConfigError, EnvError, NonFiniteError, PufferError,
 
 USAGE, FAILED, INTERRUPTED = 2, 1, 130
 """Exit codes: the request was wrong; the work failed; Ctrl-C."""
+DISK_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES)
+"""No space, no right: the user's to mend, so a message will do."""
 
 
 class Command(NamedTuple):
@@ -95,6 +98,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     except BrokenPipeError:  # the reader, such as `head`, has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+    except OSError as error:
+        if error.errno not in DISK_ERRORS:
+            raise
+        return complain(str(error), FAILED)
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] == "pufferlib":
             raise

@@ -76,19 +76,21 @@ def resumed_settings(arguments: Arguments, resume: str, file: str | None, named:
 
 
 def show_help(arguments: Arguments) -> int:
-    """Every setting, with the env's own ones where it is named and its package works."""
+    """Every setting; where the env is named and its package works, also the env's own ones, and its preset's values."""
     from pufferlib.cli.help import print_settings
     from pufferlib.config.env_arguments import EnvArguments, env_arguments
-    from pufferlib.config.resolve import schema_for
+    from pufferlib.config.resolve import resolve, schema_for
 
-    found = EnvArguments()
+    found, config, hint = EnvArguments(), RunConfig(env_name=""), ""
     if arguments.positional:
         from pufferlib.plugins import registry
 
         try:
+            config = resolve(arguments.positional[0])
             found = env_arguments(registry().find_env(arguments.positional[0]))
         except PufferError as error:
             print(f"puffer: {error}", file=sys.stderr)
-    hint = "" if arguments.positional else "\n`puffer train ENV --help` also shows the settings of that env.\n"
-    print_settings(schema_for(found), "puffer train", HELP + hint, EXTRA)
+    else:
+        hint = "\n`puffer train ENV --help` also shows the settings of that env, and the values of its preset.\n"
+    print_settings(schema_for(found), "puffer train", HELP + hint, config, EXTRA)
     return 0

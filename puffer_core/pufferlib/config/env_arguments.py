@@ -27,9 +27,8 @@ class EnvArguments:
     declared: Sequence[Argument] = ()
 
     def resolve(self, owner: str, given: Mapping[str, Any], fixed: Mapping[str, Any]) -> dict[str, Any]:
-        """`given` over `fixed` (the record's own kwargs), with the defaults of the rest where the env declares them."""
-        values = {**fixed, **given}
-        return vars(resolve(owner, self.declared, values)) if self.declared else values
+        """`given`; where the env declares its arguments, over `fixed` (the record's own kwargs) and the defaults."""
+        return vars(resolve(owner, self.declared, {**fixed, **given})) if self.declared else dict(given)
 
 
 def env_arguments(spec: EnvSpec) -> EnvArguments:

@@ -22,6 +22,7 @@ from rich.text import Text
 
 STOPPING = "stopping after this step and saving; Ctrl-C again ends at once"
 LINE_INTERVAL_S = 5.0
+REDRAW_INTERVAL_S = 0.5
 MOST_ROWS = 9
 """Lines of a column of the panel; what does not fit stands in metrics.jsonl."""
 SHORT = {"n": "episodes", "explained_variance": "expl. variance"}
@@ -118,8 +119,9 @@ class LineDashboard(Progress):
         self.checkpoint = path
 
     def say(self, text: str) -> None:
-        """Print the line now."""
-        print(text, file=self.stream, flush=True)
+        """Print the line now. A reader that went away is no reason to stop training: metrics.jsonl has it all."""
+        with contextlib.suppress(BrokenPipeError):
+            print(text, file=self.stream, flush=True)
 
     def stopping(self) -> None:
         """Say so on stderr, past Python's buffers, which may be in the middle of a print."""
@@ -142,17 +144,20 @@ class LiveDashboard(Progress):
         self.console = console or Console(file=stream, highlight=False)
         self.hint = "Ctrl-C saves and stops"
         self.drawing = False
+        self.drawn_at = -math.inf
         self.live = Live(self.panel(), console=self.console, auto_refresh=False, redirect_stderr=True, redirect_stdout=True)
         self.live.start()
 
     def update(self, row: Mapping[str, Any]) -> None:
-        """Redraw."""
+        """Take the row over; redraw, unless that was done just now."""
         self.take(row)
-        self.draw()
+        if time.monotonic() - self.drawn_at >= REDRAW_INTERVAL_S:
+            self.draw()
 
     def draw(self) -> None:
         """Redraw, once more if the hint changed meanwhile."""
         hint: str | None = None
+        self.drawn_at = time.monotonic()
         while hint != self.hint:
             hint, self.drawing = self.hint, True
             try:

@@ -69,7 +69,6 @@ def build_trainer(config: RunConfig) -> PuffeRL:
         if "unexpected keyword argument" not in str(error):
             raise
         raise ConfigError(f"[env] {', '.join(config.env)}: {config.env_name} refuses: {error}") from error
-    env.name = config.env_name  # type: ignore[attr-defined]  # for checkpoints, so that none is loaded into another env
     try:
         spaces = env.single_observation_space, env.single_action_space
         policy = build_policy(config.policy.name, *spaces, seed=config.train.seed, **config.policy.kwargs)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import subprocess
 import sys
 import textwrap
@@ -10,7 +11,8 @@ import pytest
 
 from pufferlib.cli import main as module
 from pufferlib.cli.main import main
-from pufferlib.config.resolve import base_settings
+from pufferlib.config import TrainConfig
+from pufferlib.config.resolve import base_settings, resolve
 from pufferlib.config.run_config import flag
 from pufferlib.errors import EnvError, NonFiniteError
 from pufferlib.plugins import CommandSpec, registry
@@ -61,7 +63,10 @@ def test_help_of_train_shows_every_setting(capsys):
     assert code == 0
     for key in (*base_settings(), "config", "resume"):
         assert f"{flag(key)} " in out, key
-    assert "0.0025" in out
+    assert "(default: 0.0025)" in out
+    assert "--vec.num-workers INT|auto" in out
+    assert "None" not in out
+    assert len({len(line) for line in out.splitlines() if line.startswith(("│", "╭", "╰"))}) == 1
     assert "│ --env." not in out
 
 
@@ -70,6 +75,9 @@ def test_help_of_train_with_an_env_shows_its_arguments(capsys):
     assert code == 0
     assert "--env.radius" in out
     assert "--env.max-steps" in out
+    preset = resolve("ocean-squared").train
+    assert preset.learning_rate != TrainConfig().learning_rate
+    assert f"(default: {preset.learning_rate})" in out.replace("\n", " ")
 
 
 def test_help_of_train_with_a_broken_env_still_helps():
@@ -184,6 +192,7 @@ def failing(error):
         (KeyboardInterrupt(), 130, "interrupted"), (NonFiniteError("rewards are NaN"), 1, "rewards are NaN"),
         (EnvError("broke"), 1, "broke"),
         (ModuleNotFoundError("No module named 'torch'", name="torch"), 1, "pip install torch"),
+        (OSError(errno.ENOSPC, "No space left on device"), 1, "No space left"),
     ],
 )  # fmt: skip
 def test_exit_codes_of_failures(capsys, monkeypatch, error, code, text):

@@ -111,7 +111,8 @@ def test_a_terminal_gets_the_panel_and_gets_its_cursor_back(tmp_path):
             os.killpg(process.pid, signal.SIGKILL)
     text = shown.decode(errors="replace")
     for piece in (
-        "╭", "ocean-squared", "steps/s", "episodes", "losses", "stopping after this step", "stopped at step", "puffer train --resume",
+        "╭", "ocean-squared", "steps/s", "episodes", "losses", "stopping after this step", "stopped at step",
+        "puffer train --resume",
     ):  # fmt: skip
         assert piece in text, piece
     assert text.count("\x1b[?25l") == text.count("\x1b[?25h") == 1, "the cursor is hidden once and shown again"

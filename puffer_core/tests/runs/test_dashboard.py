@@ -85,6 +85,27 @@ def test_plain_lines_come_again_after_the_interval(monkeypatch):
     assert len(stream.getvalue().splitlines()) == 1 + 60 // 6
 
 
+def test_the_panel_is_redrawn_only_so_often(monkeypatch):
+    now = [0.0]
+    monkeypatch.setattr(module.time, "monotonic", lambda: now[0])
+    board = LiveDashboard("t", 1000, console=Console(width=80, file=io.StringIO(), force_terminal=True))
+    drawn = []
+    monkeypatch.setattr(board, "draw", lambda: drawn.append(now[0]) or setattr(board, "drawn_at", now[0]))
+    for k in range(100):
+        now[0] = k / 50
+        board.update({"global_step": k})
+    assert drawn == [0.0, 0.5, 1.0, 1.5]
+    board.live.stop()
+
+
+def test_a_reader_that_went_away_does_not_stop_training():
+    class Gone(io.StringIO):
+        def write(self, text):
+            raise BrokenPipeError
+
+    LineDashboard("t", 10, stream=Gone()).update({"global_step": 1})
+
+
 def test_eta_is_of_this_process_after_a_resume(monkeypatch):
     now = [0.0]
     monkeypatch.setattr(module.time, "monotonic", lambda: now[0])
