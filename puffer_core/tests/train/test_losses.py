@@ -73,7 +73,8 @@ def make_case(sizes: tuple[int, ...], masked: bool, weighted: bool, samples: int
 @pytest.mark.parametrize("masked", [False, True])
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize(
-    "settings", [{}, {"normalize_advantages": False, "vf_clip_coef": 0.0, "ent_coef": 0.3}, {"vf_clip_coef": 0.4, "clip_coef": 0.05}]
+    "settings",
+    [{}, {"normalize_advantages": False, "vf_clip_coef": 0.0, "ent_coef": 0.3}, {"vf_clip_coef": 0.4, "clip_coef": 0.05}],
 )
 def test_both_ways_equal_the_formulas_and_their_gradient(sizes: Any, masked: bool, weighted: bool, settings: Any) -> None:
     config = TrainConfig(**settings)
