@@ -35,15 +35,14 @@ static void puffer_advantage(const float *rewards, const float *values, const fl
             size_t at = t * rows + first;
             for (size_t i = 0; i < count; i++) {
                 size_t k = at + i;
-                float real = masks[k] ? 1.0f : 0.0f;
                 float going_on = terminals[k] || truncations[k] ? 0.0f : gamma * lambda;
                 float next = terminals[k] ? 0.0f : truncations[k] ? bootstrap[k] : values[k + rows];
                 float ratio = ratios ? ratios[k] : 1.0f;
                 float rho = ratio < rho_clip ? ratio : rho_clip;
                 float c = ratio < c_clip ? ratio : c_clip;
                 float delta = rewards[k] + gamma * next - values[k];
-                advantages[k] = real * (delta + going_on * trace[i]);
-                trace[i] = real * (rho * delta + going_on * c * trace[i]);
+                advantages[k] = masks[k] ? delta + going_on * trace[i] : 0.0f;
+                trace[i] = masks[k] ? rho * delta + going_on * c * trace[i] : 0.0f;
                 targets[k] = values[k] + trace[i];
             }
         }

@@ -34,6 +34,11 @@ def choose_device(name: str) -> torch.device:
     return device
 
 
+def reads_host_memory(device: torch.device) -> bool:
+    """Whether the learner can read the envs' arrays where they are, so that nothing is copied."""
+    return device.type == "cpu"
+
+
 def to_device_views(storage: Buffers, device: torch.device) -> dict[str, Tensor]:
     """The envs' arrays as tensors on the host, without a copy; page-locked where `device` is a CUDA one.
 

@@ -73,7 +73,7 @@ class Minibatches:
         elif rollout.recurrent:
             real = self.valid.any(0).nonzero().flatten()
             order = real[torch.randperm(len(real), generator=self.generator, device=real.device)]
-            for rows in torch.split(order, self.per_batch):
+            for rows in torch.split(order, self.per_batch) if len(order) else ():
                 yield self._segments(rows, numbers, None)
         else:
             yield from self._steps(numbers)
@@ -86,6 +86,8 @@ class Minibatches:
         order = torch.randperm(len(number_blocks), generator=self.generator, device=numbers.device)
         if not self.all_valid:
             order = order[self.valid.flatten()[order]]
+            if not len(order):
+                return
         within = torch.arange(block, device=order.device)
         for chosen in torch.split(order, max(1, self.config.minibatch_size // block)):
             observations, actions, *masks = (array.index_select(0, chosen).flatten(0, 1) for array in blocks)

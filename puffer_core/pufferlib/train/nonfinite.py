@@ -17,7 +17,7 @@ def find_bad_rows(rollout: Rollout) -> Tensor | None:
     The common case costs three sums: what is wrong in an observation shows in the policy's outputs, or else, if the policy
     hides it, in the gradient, which is checked at every update.
     """
-    quick = rollout.rewards.sum() + rollout.values.sum() + rollout.log_probs.sum() + rollout.bootstrap.sum()
+    quick = _real_rewards(rollout).sum() + rollout.values.sum() + rollout.log_probs.sum() + rollout.bootstrap.sum()
     if torch.isfinite(quick):
         return None
     bad = torch.zeros(rollout.rewards.shape[1], dtype=torch.bool, device=rollout.rewards.device)
@@ -55,7 +55,7 @@ def update_error(rollout: Rollout, policy: nn.Module, losses: dict[str, Tensor])
 
 
 def _inputs(rollout: Rollout) -> dict[str, Tensor]:
-    inputs = {"rewards": rollout.rewards}
+    inputs = {"rewards": _real_rewards(rollout)}
     if rollout.observations.is_floating_point():
         inputs["observations"] = rollout.observations
         finals = rollout.host["final_observations"][1:]
@@ -64,6 +64,10 @@ def _inputs(rollout: Rollout) -> dict[str, Tensor]:
             ended.reshape(*ended.shape, *[1] * (finals.ndim - 2)), finals, torch.zeros((), dtype=finals.dtype)
         ).to(rollout.device)
     return inputs
+
+
+def _real_rewards(rollout: Rollout) -> Tensor:
+    return torch.where(rollout.masks, rollout.rewards, torch.zeros_like(rollout.rewards))
 
 
 def _causes(rollout: Rollout) -> list[str]:

@@ -22,10 +22,11 @@ from torch import Tensor, nn
 
 from pufferlib.policies.distributions import Distribution
 from pufferlib.policies.recurrent import map_state, reset_state
-from pufferlib.train.device import release_views, to_device_views
+from pufferlib.train.device import reads_host_memory, release_views, to_device_views
 
 BOOTSTRAP_ROWS = 8192
 """Final observations valued in one forward pass."""
+LEARNER_READS = ("observations", "rewards", "terminals", "truncations", "masks", "action_masks")
 
 
 class Rollout:
@@ -52,8 +53,10 @@ class Rollout:
         self.storage = storage
         self.host = to_device_views(storage, device)
         """Tensors over the envs' own arrays."""
-        self.on_host = device.type == "cpu"
-        near = self.host if self.on_host else {name: t.to(device) for name, t in self.host.items()}
+        self.on_host = reads_host_memory(device)
+        near = {name: self.host[name] for name in LEARNER_READS if name in self.host}
+        if not self.on_host:
+            near = {name: torch.zeros_like(tensor, device=device) for name, tensor in near.items()}
         self.observations: Tensor = near["observations"]
         self.action_masks: Tensor | None = near.get("action_masks")
         self.rewards, self.terminals, self.truncations, self.masks = (
@@ -68,7 +71,7 @@ class Rollout:
         self.bootstrap = torch.zeros(horizon, rows, device=device)
         self._starts = np.zeros((horizon + 1, rows), np.bool_)
         starts = torch.from_numpy(self._starts)
-        self.starts = starts if self.on_host else starts.to(device)
+        self.starts = starts if self.on_host else torch.zeros_like(starts, device=device)
         if self.recurrent:
             with torch.no_grad():
                 self.initial: Any = policy.initial_state(rows)  # type: ignore[operator]
@@ -86,6 +89,7 @@ class Rollout:
     def collect(self, seed: int) -> None:
         """Fill all slots. `seed` is for the reset that the first call does."""
         self._cut.clear()
+        self.bootstrap.zero_()
         groups = self._first_groups(seed) if self._ready is None else self._carry_over(self._ready)
         reached = {rows.start: 0 for rows in groups}
         self._ready = []

@@ -386,3 +386,15 @@ def test_a_contextual_bandit_is_learned(name: str, optimizer: Any, epochs: int) 
         pass
     assert trainer.rollout.rewards.mean() > 0.9
     trainer.close()
+
+
+@pytest.mark.parametrize("name", ["mlp", "lstm"])
+def test_a_rollout_without_a_single_real_step_makes_no_update(scripted: Any, small_policy: Any, name: str) -> None:
+    vec, built = scripted(1)
+    built[0].bad = {"masks": (0, False), "rewards": (0, math.nan)}
+    trainer = PuffeRL(env=vec, policy=small_policy(vec, name), batch_size=8)
+    before = weights_of(trainer)
+    trainer.evaluate()
+    trainer.train()
+    assert same(before, weights_of(trainer)) and not trainer.optimizer.parts[0].state_dict()["state"]
+    trainer.close()

@@ -147,3 +147,26 @@ def test_masked_choices_are_never_taken(scripted: Any) -> None:
     trainer.train()
     assert trainer.mean_and_log()["losses/entropy"] == pytest.approx(np.log(2), abs=1e-5)
     trainer.close()
+
+
+@pytest.mark.parametrize("name", ["mlp", "lstm"])
+@pytest.mark.parametrize("space", [spaces.Discrete(3), spaces.Box(-1, 1, (2,))])
+def test_a_learner_with_its_own_memory_sees_the_same_rollout(
+    scripted: Any, small_policy: Any, monkeypatch: Any, name: str, space: Any
+) -> None:
+    """The path of a GPU, run on a CPU: every slot is copied."""
+    results = []
+    for shared in (True, False):
+        monkeypatch.setattr("pufferlib.train.rollout.reads_host_memory", lambda device, shared=shared: shared)
+        arguments = {"action_space": space, "action_mask": [1, 0, 1] if isinstance(space, spaces.Discrete) else None}
+        vec, _ = scripted(6, num_workers=2, batch_size=3, lengths=(3, 4, 9), end="truncation", **arguments)
+        trainer = PuffeRL(env=vec, policy=small_policy(vec, name), device="cpu", batch_size=6 * 5, minibatch_size=15)
+        for _ in range(3):
+            trainer.evaluate()
+            trainer.train()
+        rollout = trainer.rollout
+        assert (rollout.observations.data_ptr() == vec.storage.observations.ctypes.data) == shared
+        results.append([rollout.observations, rollout.actions.float(), rollout.values, rollout.log_probs, rollout.bootstrap,
+                        rollout.starts, *trainer.policy.parameters()])  # fmt: skip
+        trainer.close()
+    assert all(torch.equal(a, b) for a, b in zip(*results, strict=True))
