@@ -31,7 +31,7 @@ def print_settings(schema: Schema, prog: str, description: str, config: RunConfi
     text = shown.getvalue()
     for theirs, ours in OUR_WORDS.items():
         text = text.replace(theirs, ours)
-    print(text, end="")
+    print("\n".join(line.rstrip() for line in text.splitlines()))
 
 
 def settings_class(schema: Schema, config: RunConfig, extra: dict[str, str]) -> type:
