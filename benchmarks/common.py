@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import platform
 import subprocess
@@ -15,6 +16,7 @@ import numpy as np
 from gymnasium import spaces
 
 import pufferlib
+from pufferlib.plugins import registry
 
 HERE = Path(__file__).parent
 
@@ -64,11 +66,14 @@ def random_action_sets(space: spaces.Space[Any], rows: int, count: int = 16) -> 
     return list(batched)
 
 
-def bare_c_loop(env: Any, worlds: int, seconds: float = 0.5) -> tuple[float, int]:
-    """Agent-steps per second and bytes of one world of the game behind NativeEnv `env`, stepped by bare_loop.c."""
+def bare_c_loop(name: str, rows: int, seconds: float = 0.5) -> tuple[float, int]:
+    """Agent-steps per second and bytes of one world of the native game `name`, stepped by bare_loop.c."""
+    found = registry()
+    spec = found.find_env(name)
+    env = found.resolve(spec.target, spec)()
     game = env.module.rsplit(".", 1)[1].lstrip("_")
-    folder = Path(__import__(env.module, fromlist=["game"]).__file__).parent
-    space = env.single_action_space
+    folder = Path(importlib.import_module(env.module).__file__ or "").parent
+    space, worlds = env.single_action_space, max(1, rows // env.num_agents)
     sizes = "box" if isinstance(space, spaces.Box) else str(space.n) if isinstance(space, spaces.Discrete) else ",".join(map(str, space.nvec))
     with tempfile.TemporaryDirectory() as scratch:
         program = Path(scratch) / "bare"
@@ -77,7 +82,7 @@ def bare_c_loop(env: Any, worlds: int, seconds: float = 0.5) -> tuple[float, int
              f"-I{folder}", f"-I{pufferlib.get_include()}", str(HERE / "bare_loop.c"), "-o", str(program), "-lm"],
             check=True,
         )  # fmt: skip
-        fields = [f"{name}={float(value)}" for name, value in env.field_values().items()]
+        fields = [f"{a.name}={float(a.to_c(getattr(env.args, a.name)))}" for a in env.arguments]
         out = subprocess.run([program, str(worlds), str(seconds), sizes, *fields], check=True, capture_output=True, text=True)
     steps_per_second, world_bytes = out.stdout.split()
     return float(steps_per_second), int(world_bytes)

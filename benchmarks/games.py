@@ -29,7 +29,7 @@ def measure(game: str) -> dict[str, Any]:
         env.send(next(actions))
         env.recv()
 
-    bare, world_bytes = bare_c_loop(env.envs[0], worlds)
+    bare, world_bytes = bare_c_loop(f"ocean-{game}", ROWS)
     vectorised = best_rates({"vec": (step, env.num_agents)})["vec"]
     env.close()
     return {"rows": env.num_agents, "bytes": world_bytes, "bare": bare, "vec": vectorised}

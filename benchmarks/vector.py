@@ -34,9 +34,9 @@ def main() -> None:
     rows = 4096
     serial = pufferlib.make(GAME, num_envs=rows, backend="serial")
     threads = pufferlib.make(GAME, num_envs=rows, backend="threads", num_workers=2)
-    bare = max(bare_c_loop(serial.envs[0], rows)[0] for _ in range(2))
+    bare = max(bare_c_loop(GAME, rows)[0] for _ in range(2))
     best = best_rates({"serial": (stepper(serial), rows), "threads": (stepper(threads), rows)}, windows=5)
-    bare = max(bare, bare_c_loop(serial.envs[0], rows)[0])
+    bare = max(bare, bare_c_loop(GAME, rows)[0])
     serial.close()
     threads.close()
     print(f"{GAME}, {rows} rows: bare C loop {bare / 1e6:.2f} M/s")
