@@ -22,6 +22,8 @@ from pufferlib.render.window import Input, Window
 SLOWEST, FASTEST = 0.5, 960.0
 """Steps per second that + and - stay within."""
 PICTURE_S = 1 / 60
+MANY_COMMANDS = 1000
+"""Beyond these the rasteriser draws the picture: a window takes about 5 us a command, being driven from Python."""
 ALIASES = {"plus": "+", "keypad_plus": "+", "minus": "-", "keypad_minus": "-", "escape": "Esc", "tab": "Tab", "enter": "Enter"}
 ARROWS, WASD = {"left", "right", "up", "down"}, {"w", "a", "s", "d"}
 
@@ -161,7 +163,9 @@ class WindowPlayer:
 
     def _picture(self) -> Any:
         if isinstance(self.env, NativeEnv):
-            return self.env.draw_commands(0)
+            commands = self.env.draw_commands(0)
+            if len(commands.commands) <= MANY_COMMANDS:
+                return commands
         frame = self.env.render()
         if frame is None:
             raise RenderError(f"{type(self.env).__name__}.render() gives no frame; make the env with render_mode='rgb_array'")

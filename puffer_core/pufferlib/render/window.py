@@ -6,6 +6,7 @@ raylib is imported when a window is opened, so that nothing else needs it, nor a
 from __future__ import annotations
 
 import logging
+import math
 import sys
 from collections import OrderedDict
 from dataclasses import dataclass, field
@@ -119,9 +120,10 @@ class Window:
         rl.EndDrawing()
 
     def _play(self, picture: DrawCommands) -> None:
-        commands = picture.commands[np.isfinite(picture.commands["v"]).all(axis=1)]
-        for kind, color, v, start, size in commands.tolist():
-            self._command(kind, color, v, picture.data[start : start + size])
+        commands, data = picture.commands[np.isfinite(picture.commands["v"]).all(axis=1)], picture.data
+        columns = (commands[name].tolist() for name in ("kind", "color", "v", "data", "size"))
+        for kind, color, v, start, size in zip(*columns, strict=True):
+            self._command(kind, color, v, data[start : start + size] if size else data[:0])
 
     def _command(self, kind: int, color: int, v: list[float], data: Array) -> None:
         rl, k, paint = self.rl, self._scale, rgba(color)
@@ -238,7 +240,7 @@ def rgba(color: int) -> tuple[int, int, int, int]:
 
 def snap(value: float) -> float:
     """The nearest whole pixel, as the rasteriser has it, so that neighbours meet."""
-    return float(np.ceil(value - 0.5))
+    return float(math.ceil(value - 0.5))
 
 
 def glyph_cell(size: int) -> int:

@@ -8,6 +8,7 @@ from gymnasium.spaces import Box, Discrete
 
 from pufferlib.env import PufferEnv
 from pufferlib.errors import RenderError
+from pufferlib.native.env import DrawCommands
 from pufferlib.render.play import FASTEST, WindowPlayer
 from pufferlib.render.window import Input
 
@@ -173,6 +174,18 @@ def test_run_ends_when_it_is_done():
     game.window = Script(*[Input()] * 10**6)
     game.run(lambda: len(game.env.taken) >= 3)
     assert len(game.env.taken) == 3
+
+
+def test_a_game_with_very_many_commands_is_shown_as_a_frame(monkeypatch):
+    breakout = pytest.importorskip("pufferlib_ocean.breakout", reason="the ocean package is not installed")
+    shown = []
+    window = Script()
+    window.show = lambda picture, help_line: shown.append(picture)
+    WindowPlayer(breakout.Breakout(seed=0), window=window).run()
+    monkeypatch.setattr("pufferlib.render.play.MANY_COMMANDS", 10)
+    WindowPlayer(breakout.Breakout(seed=0), window=window).run()
+    assert isinstance(shown[0], DrawCommands)
+    assert shown[1].shape == (shown[0].height, shown[0].width, 3)
 
 
 def test_an_env_that_draws_nothing_is_refused():

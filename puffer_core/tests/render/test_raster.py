@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 
 import numpy as np
@@ -324,6 +325,30 @@ def test_canvas_and_buffers_are_checked():
             frame.rgb(bad)
     out = np.zeros((3, 4, 3), np.uint8)
     assert frame.rgb(out) is out
+
+
+def test_the_same_commands_give_the_same_bytes_on_every_machine():
+    """The hash is the same for gcc and clang, with and without optimisation. Change it only with the rasteriser's rules."""
+    frame = Frame(200, 150)
+    frame.clear(0x182028FF)
+    for i in range(60):
+        x, y, a, b, c, d = ((i * 7919 + k * 10473) % 4480 / 16 - 40 for k in range(6))
+        color = i * 2654435761 % 2**32
+        match i % 6:
+            case 0:
+                frame.rect(x, y, a, b, color)
+            case 1:
+                frame.outline(x, y, a, b, c / 20, color)
+            case 2:
+                frame.circle(x, y, a / 8, color)
+            case 3:
+                frame.line(x, y, a, b, c / 20, color)
+            case 4:
+                frame.tri(x, y, a, b, c, d, color)
+            case 5:
+                frame.text(x, y, a / 4, color, "Puffer 123")
+    frame.tiles(20.25, 30.5, 6.125, np.arange(72).reshape(8, 9) * 7 % 4, [0, 0x11223344, 0xFF0000FF, 0x00FF00FF])
+    assert hashlib.sha256(frame.rgb().tobytes()).hexdigest()[:16] == "a3fe811b733198de"
 
 
 EXTREME = [0.0, -0.0, 0.5, 1.0, -1.0, 3.4e38, -3.4e38, 1e-45, 1e9, -1e9, 2.0**31, math.nan, math.inf, -math.inf]
