@@ -36,7 +36,7 @@ class TrainConfig:
     """Steps of one gradient step. Need not divide the batch; the last minibatch is smaller. Recurrent policies take whole
     segments, so it must be at least the horizon there. A value above the batch means the whole batch."""
     update_epochs: int = 1
-    """Passes over each rollout. From the second on, advantages are recomputed with the newest ratios (V-trace)."""
+    """Passes over each rollout. From the second on, advantages are recomputed with the ratios last seen (V-trace)."""
 
     optimizer: Literal["adam", "muon"] = "adam"
     """adam, or muon: torch's Muon for hidden weight matrices and AdamW for the rest."""

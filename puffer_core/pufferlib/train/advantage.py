@@ -2,7 +2,9 @@
 
 The formulas stand in `native/kernels.h`. While all ratios are 1 (the first epoch) the result is GAE. From the second epoch
 on, the ratios of the current to the acting policy enter with V-trace's clips rho (in the temporal difference) and c (in the
-trace), so that later epochs do not chase returns that the policy of today would not get.
+trace), so that later epochs do not chase returns that the policy of today would not get. Ratios and values are those that
+each sample's last minibatch saw, one epoch old at most: they cost nothing, while fresh ones would cost a forward pass over
+the rollout for every epoch.
 """
 
 from __future__ import annotations

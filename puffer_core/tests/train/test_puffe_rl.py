@@ -398,3 +398,34 @@ def test_a_rollout_without_a_single_real_step_makes_no_update(scripted: Any, sma
     trainer.train()
     assert same(before, weights_of(trainer)) and not trainer.optimizer.parts[0].state_dict()["state"]
     trainer.close()
+
+
+def test_later_epochs_correct_advantages_by_the_ratios_last_seen(scripted: Any, small_policy: Any) -> None:
+    from pufferlib.train.advantage import advantages
+
+    vec, _ = scripted(4, lengths=(3, 5))
+    trainer = PuffeRL(
+        env=vec, policy=small_policy(vec), batch_size=4 * 8, minibatch_size=32, update_epochs=3, learning_rate=0.02, vf_clip_coef=0.0
+    )
+    trainer.evaluate()
+    rollout, own, epochs = trainer.rollout, trainer._losses, []
+
+    def watch(batch: Any) -> Any:
+        losses, ratio, value = own(batch)
+        order = batch.samples.argsort()
+        epochs.append([x[order].reshape(8, 4) for x in (batch.advantage, batch.target, ratio, value)])
+        return losses, ratio, value
+
+    trainer._losses = watch  # type: ignore[method-assign]
+    trainer.train()
+    for epoch in (1, 2):
+        seen_ratios, seen_values = epochs[epoch - 1][2:]
+        values = torch.cat([seen_values, rollout.values[-1:]])
+        expected = advantages(
+            rollout.rewards, values, rollout.bootstrap, rollout.terminals, rollout.truncations, rollout.masks, seen_ratios,
+            gamma=0.99, lam=0.95,
+        )  # fmt: skip
+        torch.testing.assert_close(epochs[epoch][0], expected[0])
+        torch.testing.assert_close(epochs[epoch][1], expected[1])
+    assert (epochs[1][2] - 1).abs().max() > 0.01, "the policy has moved by then"
+    trainer.close()
