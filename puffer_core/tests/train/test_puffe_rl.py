@@ -405,8 +405,9 @@ def test_later_epochs_correct_advantages_by_the_ratios_last_seen(scripted: Any, 
 
     vec, _ = scripted(4, lengths=(3, 5))
     trainer = PuffeRL(
-        env=vec, policy=small_policy(vec), batch_size=4 * 8, minibatch_size=32, update_epochs=3, learning_rate=0.02, vf_clip_coef=0.0
-    )
+        env=vec, policy=small_policy(vec), batch_size=4 * 8, minibatch_size=32, update_epochs=3, learning_rate=0.02,
+        vf_clip_coef=0.0,
+    )  # fmt: skip
     trainer.evaluate()
     rollout, own, epochs = trainer.rollout, trainer._losses, []
 
