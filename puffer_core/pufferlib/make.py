@@ -28,6 +28,7 @@ def make(
     seed: int | None = None,
     in_order: bool = False,
     render_mode: str | None = None,
+    backend_options: Mapping[str, Any] | None = None,
     **env_kwargs: Any,
 ) -> VecEnv:
     """A VecEnv of `num_envs` envs of a registered name, such as `ocean-breakout` or `gym-CartPole-v1`.
@@ -49,6 +50,7 @@ def make(
         backend=backend,
         seed=seed,
         in_order=in_order,
+        backend_options=backend_options,
     )
     vec.name = spec.name
     return vec
@@ -65,16 +67,23 @@ def emulate(
     seed: int | None = None,
     in_order: bool = False,
     render_mode: str | None = None,
+    backend_options: Mapping[str, Any] | None = None,
     **env_kwargs: Any,
 ) -> VecEnv:
     """A VecEnv of `num_envs` copies of a foreign env: a class, a factory without positional arguments, or an env.
 
     An env is used as the first of the copies; the others are made from its Gymnasium `spec`, so one without a spec cannot be
-    copied: give its class or a factory. Everything else as in `make`.
+    copied: give its class or a factory. A list of factories makes one env each, for envs that differ. Everything else as in
+    `make`.
     """
+    from pufferlib.errors import ConfigError
     from pufferlib.makers import env_maker
     from pufferlib.vector import make_vec
 
+    if isinstance(env, (list, tuple)):
+        if num_envs not in (1, len(env)) or not env:
+            raise ConfigError(f"num_envs={num_envs} must be the number of factories, {len(env)}, or be left out")
+        num_envs = len(env)
     maker = env_maker(env, env_kwargs, render_mode)
     return make_vec(
         maker,
@@ -85,6 +94,7 @@ def emulate(
         backend=backend,
         seed=seed,
         in_order=in_order,
+        backend_options=backend_options,
     )
 
 

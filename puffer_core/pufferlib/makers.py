@@ -7,17 +7,19 @@
 | a PufferEnv class, declarative style | EmulatedBatch, or MultiAgentBatch where its values are dicts keyed by agent |
 | a Gymnasium env, its class, or a factory of one | EmulatedBatch |
 | anything that a plugin's EmulatorSpec knows | that emulator's batch |
+| a list of such factories, one per env | the batch of the first one's kind |
 """
 
 from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from pufferlib.env import PufferEnv
 from pufferlib.errors import ConfigError, EnvError
+from pufferlib.numbering import first_env
 from pufferlib.plugins import registry
 
 
@@ -25,6 +27,8 @@ def env_maker(target: Any, kwargs: Mapping[str, Any], render_mode: str | None = 
     """The maker behind a target. Builds no env."""
     if render_mode is not None:
         kwargs = {**kwargs, "render_mode": render_mode}
+    if isinstance(target, (list, tuple)):
+        return EachItsOwn([functools.partial(factory, **kwargs) for factory in target])
     if not callable(target) or (not isinstance(target, type) and hasattr(target, "step") and hasattr(target, "reset")):
         if kwargs:
             raise ConfigError(f"{', '.join(kwargs)}: an existing env takes no keyword arguments; give its class or a factory")
@@ -39,12 +43,24 @@ class ForeignMaker:
     """A maker for envs whose API shows once the first of them exists."""
 
     def __init__(self, factory: Callable[[], Any]) -> None:
-        self._factory = factory
+        self.factory = factory
 
     def __call__(self, num_envs: int = 1, buf: Any = None) -> PufferEnv:
-        waiting = [self._factory()]
+        waiting = [self.factory()]
         adapter = find_emulator(waiting[0])
-        return adapter(lambda: waiting.pop() if waiting else self._factory(), num_envs=num_envs, buf=buf)
+        return adapter(lambda: waiting.pop() if waiting else self.factory(), num_envs=num_envs, buf=buf)
+
+
+class EachItsOwn:
+    """A maker for envs that differ in more than their seed: the VecEnv's env k comes from factories[k]."""
+
+    def __init__(self, factories: Sequence[Callable[[], Any]]) -> None:
+        self.factories = factories
+
+    def __call__(self, num_envs: int = 1, buf: Any = None) -> PufferEnv:
+        first = first_env.get()
+        left = iter(self.factories[first : first + num_envs])
+        return ForeignMaker(lambda: next(left)())(num_envs, buf)
 
 
 class Copies:

@@ -72,6 +72,8 @@ def pufferlib_backends() -> Iterable[BackendSpec]:
             native_only=True,
         ),
         BackendSpec(
-            "processes", target="pufferlib.vector.processes:ProcessesVec", summary="Any env in worker processes over shared memory"
+            "processes",
+            target="pufferlib.vector.processes:ProcessesVec",
+            summary="Any env, in worker processes over shared memory",
         ),
     ]

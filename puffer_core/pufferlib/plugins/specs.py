@@ -127,7 +127,10 @@ class LoggerSpec(Spec):
 
 @dataclass(frozen=True)
 class BackendSpec(Spec):
-    """A vector back end: `target(maker, shape, seed=..., in_order=...)` returns a VecEnv. native_only: it steps C games only."""
+    """A vector back end: `target(maker, shape, *, seed, in_order)` returns a VecEnv.
+
+    Its further keyword-only parameters are what `backend_options` may hold. native_only: it steps C games only.
+    """
 
     native_only: bool = False
     kind: ClassVar[str] = "backend"

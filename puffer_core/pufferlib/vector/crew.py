@@ -28,7 +28,9 @@ LOOK_S = 0.1
 WARN_AFTER_S = 30.0
 """A worker that has not answered for so long is worth a warning, where no hang limit is set."""
 START_S = 60.0
-"""What a process gets to start and import what it needs, beyond the hang limit."""
+"""What a process gets to start and to import what it needs, before its time counts."""
+BUILD_FACTOR = 10
+"""Building envs may take so many times the hang limit of a step."""
 STOP_S = 2.5
 """What workers get to close their envs; then they are killed."""
 KILL_S = 1.0
@@ -107,7 +109,7 @@ class Crew:
         facts: dict[int, EnvFacts] = {}
         since = {hand.seat.worker: time.monotonic() + START_S for hand in hands}
         """From when on each worker's time counts: from its first word, since starting a process is not the env's fault."""
-        warned = False
+        warned, limit = False, WARN_AFTER_S if self.hang_timeout_s is None else BUILD_FACTOR * self.hang_timeout_s
         while pending := [hand for hand in hands if hand.seat.worker not in facts]:
             ready = set(mp_connection.wait([x for hand in pending for x in (hand.connection, hand.process.sentinel)], LOOK_S))
             for hand in pending:
@@ -122,9 +124,9 @@ class Crew:
                         since[worker] = min(since[worker], time.monotonic())
                 elif hand.process.sentinel in ready:
                     raise self.death(hand, doing)
-            late = [hand.seat.worker for hand in pending if time.monotonic() - since[hand.seat.worker] > self._limit_s]
+            late = [hand.seat.worker for hand in pending if time.monotonic() - since[hand.seat.worker] > limit]
             if late and self.hang_timeout_s is not None:
-                raise self.timeout(late[0], doing)
+                raise self.timeout(late[0], doing, limit)
             if late and not warned:
                 warned = True
                 self.warn_of_hang(late, doing)
@@ -140,7 +142,7 @@ class Crew:
                 raise self.death(hand, doing)
             if time.monotonic() - begin > self._limit_s:
                 if self.hang_timeout_s is not None:
-                    raise self.timeout(worker, doing)
+                    raise self.timeout(worker, doing, self._limit_s)
                 if not warned:
                     warned = True
                     self.warn_of_hang([worker], doing)
@@ -180,17 +182,18 @@ class Crew:
             hint = _MAIN_GUARD
         return ended(hand.seat, hand.pid, hand.process.exitcode, doing, hint)
 
-    def timeout(self, worker: int, doing: str) -> WorkerTimeoutError:
+    def timeout(self, worker: int, doing: str, limit_s: float) -> WorkerTimeoutError:
         hand = self.hands[worker]
         return WorkerTimeoutError(
-            f"worker {worker} (pid {hand.pid}, {hand.seat.envs}) has not answered for hang_timeout_s="
-            f"{self.hang_timeout_s:g} seconds, {doing}"
+            f"worker {worker} (pid {hand.pid}, {hand.seat.envs}) has not answered for {limit_s:g} seconds, {doing} "
+            f"(hang_timeout_s={self.hang_timeout_s:g})"
         )
 
     def warn_of_hang(self, workers: Sequence[int], doing: str) -> None:
         names = ", ".join(f"worker {w} (pid {self.hands[w].pid}, {self.hands[w].seat.envs})" for w in workers)
         warnings.warn(
-            f"{names} has not answered for {WARN_AFTER_S:g} seconds, {doing}; still waiting: set hang_timeout_s to make this an error",
+            f"{names} has not answered for {WARN_AFTER_S:g} seconds, {doing}; still waiting: set hang_timeout_s to make that "
+            f"an error",
             RuntimeWarning,
             stacklevel=2,
         )
@@ -228,7 +231,7 @@ def _await_ends(hands: Sequence[Hand], patience_s: float, failures: list[Failure
     while running and (left := deadline - time.monotonic()) > 0:
         for ready in mp_connection.wait([*listening, *running], left):
             if ready in running:
-                running.discard(ready)  # type: ignore[arg-type]
+                running.discard(ready)
                 continue
             try:
                 said = pickle.loads(ready.recv_bytes())  # type: ignore[union-attr]
@@ -237,7 +240,7 @@ def _await_ends(hands: Sequence[Hand], patience_s: float, failures: list[Failure
                 continue
             except Exception:  # an info that cannot be unpickled, and that nobody wants any more
                 continue
-            if isinstance(said, Failure):
+            if isinstance(said, Failure) and said.place == "close":
                 failures.append(said)
 
 

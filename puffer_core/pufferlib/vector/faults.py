@@ -34,6 +34,7 @@ class Failure:
 
     kind: str
     text: str
+    place: str
 
     @property
     def harmless(self) -> bool:
@@ -42,9 +43,8 @@ class Failure:
 
     def exception(self) -> Exception:
         """What the parent raises: the library's own type where it was one, else WorkerError."""
-        kind = PLAIN_KINDS.get(self.kind) or getattr(pufferlib.errors, self.kind, WorkerError)
-        error: Exception = kind(self.text)
-        return error
+        kind: type[Exception] = PLAIN_KINDS.get(self.kind) or getattr(pufferlib.errors, self.kind)
+        return kind(self.text)
 
 
 def describe(error: BaseException, seat: Seat, pid: int, place: str) -> Failure:
@@ -55,11 +55,12 @@ def describe(error: BaseException, seat: Seat, pid: int, place: str) -> Failure:
     if kind:
         named = re.match(r"env \d+ ", text)
         text = f"{named.group()}({who}) {text[named.end() :]}" if named else f"{seat.envs} ({who}) in {place}(): {text}"
-        return Failure(kind, text if "Traceback" in text or isinstance(error, ActionError) else f"{text}\n{trace_of(error)}")
+        return Failure(kind, text, place)  # the library's own errors say all; what an env raised, they quote
     kind = type(error).__name__ if place == "__init__" and type(error) in PLAIN_KINDS.values() else WorkerError.__name__
     return Failure(
         kind,
         f"{seat.envs} ({who}) raised {type(error).__name__}: {text} in {place}(); its traceback follows\n{trace_of(error)}",
+        place,
     )
 
 

@@ -60,7 +60,8 @@ class ProcessesVec(VecEnv):
     """`num_workers` processes with one batch of envs each.
 
     start_method: fork, spawn or forkserver; None: fork on Linux unless CUDA is in use already, else spawn
-    hang_timeout_s: a worker that does not answer for so long is an error, WorkerTimeoutError; None: only a warning, after 30 s
+    hang_timeout_s: a worker that does not answer for so long (ten times as long while it builds its envs) is an error,
+        WorkerTimeoutError; None: only a warning, after 30 s
     restart_workers: replace a worker that failed, died or hung, mark its rows truncated and go on; a replacement that fails
         before it has finished a step is an error. `drain_log()["worker_restarts"]` counts them.
 
@@ -271,7 +272,7 @@ class ProcessesVec(VecEnv):
             late = [worker for worker in self._workers_of[group] if not self._flags.is_done(worker)]
             if limit is not None:
                 for worker in late:
-                    self._lost(worker, self._crew.timeout(worker, order.doing))
+                    self._lost(worker, self._crew.timeout(worker, order.doing, limit))
             elif late and not order.warned:
                 order.warned = True
                 self._crew.warn_of_hang(late, order.doing)
@@ -369,8 +370,9 @@ def _places(shape: VecShape, seed: Any, start_method: str) -> list[Place]:
 
 def _check_same(first: EnvFacts, other: EnvFacts, worker: int) -> None:
     for name in ("observation_space", "action_space", "agents_per_env", "action_mask_size"):
-        if getattr(first, name) != getattr(other, name):
-            raise SpaceError(f"worker {worker}'s envs have {name} {getattr(other, name)}, unlike env 0 with {getattr(first, name)}")
+        ours, theirs = getattr(first, name), getattr(other, name)
+        if ours != theirs:
+            raise SpaceError(f"worker {worker}'s envs have {name} {theirs}, unlike env 0 with {ours}")
 
 
 def _check_hang_timeout(value: Any) -> None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from pufferlib.env import PufferEnv
+from pufferlib.vector.batches import build_batch
 from pufferlib.vector.logs import merge_logs
 from pufferlib.vector.shape import VecShape
 from pufferlib.vector.vec_env import EnvFacts, Info, VecEnv
@@ -18,9 +20,7 @@ class SerialVec(VecEnv):
         self._envs: list[PufferEnv] = []
         try:
             for group in range(shape.num_batches):
-                env = maker(num_envs=shape.batch_size)
-                env.first_env = group * shape.batch_size
-                self._envs.append(env)
+                self._envs.append(build_batch(maker, shape.batch_size, group * shape.batch_size))
             super().__init__(env_facts(self._envs[0]), shape, seed=seed, in_order=in_order)
         except BaseException:
             self._close()
@@ -61,7 +61,10 @@ class SerialVec(VecEnv):
 
     def _close(self) -> None:
         for env in self._envs:
-            env.close()
+            try:
+                env.close()
+            except Exception as error:  # the others must be closed all the same
+                warnings.warn(str(error), RuntimeWarning, stacklevel=3)
 
 
 def env_facts(env: PufferEnv) -> EnvFacts:

@@ -25,9 +25,8 @@ from pufferlib.buffers import Buffers
 from pufferlib.env import PufferEnv
 from pufferlib.errors import WorkerError
 from pufferlib.native._flags import FAILURE, PAYLOAD, PLAIN, Flags, die_with_parent
-from pufferlib.numbering import first_env
+from pufferlib.vector.batches import build_batch
 from pufferlib.vector.faults import Failure, Seat, describe
-from pufferlib.vector.nested import as_batch
 from pufferlib.vector.serial import env_facts
 from pufferlib.vector.shared_memory import buffers_in, receive_memory
 
@@ -68,10 +67,12 @@ def run_worker(place: Place, maker: Any, connection: Connection, inherited: list
     seat, env = place.seat, None
     try:
         try:
-            connection.send(None)  # the process has started
             memory = receive_memory(connection)
             flags = Flags(memory, place.groups, place.workers, spin_ns=place.spin_ns, yielding=place.yielding)
-            env = build_batch(pickle.loads(maker) if isinstance(maker, bytes) else maker, seat)
+            if isinstance(maker, bytes):
+                maker = pickle.loads(maker)
+            connection.send(None)  # started, everything imported: from now on the envs' own time counts
+            env = build_batch(maker, seat.num_envs, seat.first_env)
             limit_threads()
             connection.send(env_facts(env))
         except BaseException as error:
@@ -82,17 +83,6 @@ def run_worker(place: Place, maker: Any, connection: Connection, inherited: list
         Worker(place, env, flags, connection).serve()
     except (BrokenPipeError, ConnectionResetError, EOFError):
         pass  # the parent is gone, or has given this worker up
-
-
-def build_batch(maker: Callable[..., Any], seat: Seat) -> PufferEnv:
-    """The envs of a seat, which know their numbers."""
-    token = first_env.set(seat.first_env)
-    try:
-        env = as_batch(maker(num_envs=seat.num_envs))
-    finally:
-        first_env.reset(token)
-    env.first_env = seat.first_env
-    return env
 
 
 class Worker:

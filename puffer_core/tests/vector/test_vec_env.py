@@ -127,7 +127,8 @@ def test_actions_written_into_the_storage_are_not_copied():
 @given(data=st.data(), workers=st.sampled_from([1, 2, 3, 4, 6]), agents=st.sampled_from([Counters, Pairs]))
 def test_every_row_is_handed_over_exactly_once_per_step(data, workers, agents):
     batch = data.draw(st.sampled_from([b for b in (1, 2, 3, 4, 6, 12) if b % (12 // workers) == 0]))
-    vec = make_vec(agents, num_envs=12, num_workers=workers, batch_size=batch, in_order=data.draw(st.booleans()))
+    in_order = data.draw(st.booleans())
+    vec = make_vec(agents, num_envs=12, num_workers=workers, batch_size=batch, in_order=in_order, backend="serial")
     assert vec.agents_per_batch * vec.num_batches == vec.num_agents
     vec.async_reset(seed=1)
     for _ in range(3):
@@ -145,7 +146,7 @@ def test_every_row_is_handed_over_exactly_once_per_step(data, workers, agents):
     "counts", [{}, {"num_workers": 4}, {"num_workers": 4, "batch_size": 2}, {"num_workers": 2, "batch_size": 4}]
 )
 def test_the_same_bits_however_the_envs_are_split(counts):
-    vec = make_vec(Pairs, num_envs=8, **counts)
+    vec = make_vec(Pairs, num_envs=8, backend="serial", **counts)
     reference = make_vec(Pairs, num_envs=8)
     rng = np.random.default_rng(0)
     assert np.array_equal(vec.reset(seed=5)[0], reference.reset(seed=5)[0])
@@ -156,7 +157,7 @@ def test_the_same_bits_however_the_envs_are_split(counts):
 
 
 def test_several_batches_may_be_held_and_are_answered_in_turn():
-    vec = make_vec(Counters, num_envs=4, num_workers=2, batch_size=2)
+    vec = make_vec(Counters, num_envs=4, num_workers=2, batch_size=2, backend="serial")
     vec.async_reset(seed=0)
     first, second = vec.recv(), vec.recv()
     vec.send([1, 1])
@@ -166,7 +167,7 @@ def test_several_batches_may_be_held_and_are_answered_in_turn():
 
 
 def test_synchronous_and_asynchronous_calls_mix():
-    vec = make_vec(Counters, num_envs=4, num_workers=2, batch_size=2)
+    vec = make_vec(Counters, num_envs=4, num_workers=2, batch_size=2, backend="serial")
     vec.reset(seed=0)
     vec.send([1, 1])
     with pytest.raises(OrderError, match="on their way"):
@@ -303,5 +304,5 @@ def test_a_maker_that_fails_for_the_second_batch_closes_the_first():
         return made[0]
 
     with pytest.raises(RuntimeError, match="no more"):
-        make_vec(maker, num_envs=4, num_workers=2, batch_size=2)
+        make_vec(maker, num_envs=4, num_workers=2, batch_size=2, backend="serial")
     assert made[0].closed == 1

@@ -1,8 +1,8 @@
-"""A vector env as the envs of one worker: what a maker gives, as a PufferEnv batch."""
+"""From a maker to one PufferEnv batch, also where the maker gives a whole VecEnv (which a worker may then step)."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,7 +10,19 @@ import numpy as np
 from pufferlib.buffers import Array, Buffers
 from pufferlib.env import PufferEnv
 from pufferlib.errors import EnvError
+from pufferlib.numbering import first_env
 from pufferlib.vector.vec_env import Info, VecEnv
+
+
+def build_batch(maker: Callable[..., Any], num_envs: int, first: int) -> PufferEnv:
+    """One batch of `num_envs` envs, which know their numbers: the first one's is `first`."""
+    token = first_env.set(first)
+    try:
+        env = as_batch(maker(num_envs=num_envs))
+    finally:
+        first_env.reset(token)
+    env.first_env = first
+    return env
 
 
 def as_batch(env: Any) -> PufferEnv:
@@ -18,11 +30,12 @@ def as_batch(env: Any) -> PufferEnv:
     if isinstance(env, PufferEnv):
         return env
     if isinstance(env, VecEnv):
-        return NestedVec(env)
-    raise EnvError(f"an env maker must return a PufferEnv batch or a VecEnv, got a {type(env).__module__}.{type(env).__qualname__}")
+        return VecBatch(env)
+    kind = f"{type(env).__module__}.{type(env).__qualname__}"
+    raise EnvError(f"an env maker must return a PufferEnv batch or a VecEnv, got a {kind}")
 
 
-class NestedVec(PufferEnv):
+class VecBatch(PufferEnv):
     """A VecEnv whose rows are copied into this batch's arrays."""
 
     def __init__(self, vec: VecEnv, buf: Buffers | None = None) -> None:
