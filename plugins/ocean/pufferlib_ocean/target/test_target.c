@@ -152,6 +152,18 @@ static void test_of_several_agents_the_lowest_index_gets_the_goal(void) {
     CHECK(w.rewards[0] == 0 && w.rewards[1] == 1 && w.rewards[2] == 0 && w.rewards[3] == 0);
 }
 
+static void test_a_goal_is_collected_at_most_once_a_step(void) {
+    TargetArgs args = field(64, 1, 0);
+    args.width = args.height = 200; /* wherever the goal goes, somebody is near */
+    begin(args, 1);
+    for (int k = 0; k < 200; k++) {
+        float sum = 0;
+        step(AHEAD, COAST);
+        for (int i = 0; i < 64; i++) sum += w.rewards[i];
+        CHECK(sum <= 1);
+    }
+}
+
 /* ---------------------------------------------------------------- observations */
 
 static void test_goals_and_others_are_sorted_by_distance_and_ties_by_index(void) {
@@ -233,6 +245,7 @@ static const struct {
     TEST(test_a_goal_within_32_pays_and_moves),
     TEST(test_two_goals_at_once_pay_2),
     TEST(test_of_several_agents_the_lowest_index_gets_the_goal),
+    TEST(test_a_goal_is_collected_at_most_once_a_step),
     TEST(test_goals_and_others_are_sorted_by_distance_and_ties_by_index),
     TEST(test_bearings_are_relative_to_the_heading),
     TEST(test_a_thing_right_here_has_bearing_0),
