@@ -9,18 +9,19 @@ from typing import Any, NoReturn
 import numpy as np
 
 from pufferlib.buffers import Array, Buffers
+from pufferlib.emulation.actions import ActionCodec
 from pufferlib.emulation.checks import (
     blame,
     blame_result,
-    check_observations,
     check_rewards,
     flag_value,
     info_value,
     reset_values,
     reward_value,
 )
-from pufferlib.emulation.codec import ActionCodec, ObservationCodec
+from pufferlib.emulation.codec import ObservationCodec
 from pufferlib.emulation.episodes import EpisodeLog
+from pufferlib.emulation.observation_check import ObservationCheck
 from pufferlib.env import PufferEnv
 from pufferlib.errors import EnvError, SpaceError
 from pufferlib.numbering import first_env
@@ -68,6 +69,7 @@ class EmulatedBatch(PufferEnv):
         self.render_mode = getattr(first, "render_mode", None)
         self.metadata = dict(getattr(first, "metadata", None) or {})
         self._steps = [env.step for env in self.envs]
+        self.check = ObservationCheck(self._observation_codec.structure)
         self._log = EpisodeLog()
         self._returns = np.zeros(num_envs)
         self._begun = [0] * num_envs
@@ -90,14 +92,14 @@ class EmulatedBatch(PufferEnv):
             if info:
                 infos.append({**info, "env_index": self.first_env + index})
         self._returns[:] = 0
-        check_observations(self.observations, 1, self.first_env)
+        self.check(self.observations, 1, self.first_env)
         return self.observations, infos
 
     def step(self, actions: Array) -> tuple[Array, Array, Array, Array, list[Info]]:
         """Step every env with its row of `actions`."""
         observations, terminals, truncations = self.observations, self.terminals, self.truncations
         codec, dtype, array = self._observation_codec, self._observation_codec.dtype, np.ndarray
-        shape = codec.shape if codec.identity else None
+        pack, shape = codec.pack, codec.shape if codec.identity else None
         terminals.fill(False)
         truncations.fill(False)
         self.masks.fill(True)
@@ -113,8 +115,9 @@ class EmulatedBatch(PufferEnv):
                 result = step(choice)
                 observation, reward, terminal, truncation, info = result
                 if type(observation) is not array or observation.dtype is not dtype or observation.shape != shape:
-                    observation = codec.encode(observation)
-                copies.append(observation.tobytes())
+                    copies.append(pack(observation))
+                else:
+                    copies.append(observation.tobytes())
                 rewards.append(reward if type(reward) is float else reward_value(reward))
                 if terminal is not False or truncation is not False:
                     terminal, truncation = flag_value(terminal, "terminated"), flag_value(truncation, "truncated")
@@ -130,7 +133,7 @@ class EmulatedBatch(PufferEnv):
         with np.errstate(over="ignore"):  # beyond float32: found below, as infinity
             self.rewards[:] = rewards
         check_rewards(self.rewards, 1, self.first_env)
-        check_observations(observations, 1, self.first_env)
+        self.check(observations, 1, self.first_env)
         self._time += 1
         self._returns += self.rewards
         for info in said.values():
@@ -138,7 +141,7 @@ class EmulatedBatch(PufferEnv):
         if ended:
             for index in ended:
                 said[index] = self._end_episode(index, said.get(index))
-            check_observations(observations, 1, self.first_env)
+            self.check(observations, 1, self.first_env)
         infos = [{**info, "env_index": self.first_env + index} for index, info in said.items()] if said else []
         return observations, self.rewards, terminals, truncations, infos
 

@@ -50,15 +50,6 @@ def reset_values(result: Any) -> tuple[Any, dict[Any, Any]]:
     return result[0], info_value(result[1])
 
 
-def check_observations(observations: Array, rows_per_env: int, first_env: int) -> None:
-    """Raises NonFiniteEnvError for NaN. One reduction, as min() hands NaN on; infinity may be a fair observation."""
-    if observations.dtype.kind == "f":
-        least = observations.min()
-        if least != least:
-            row = int(np.argwhere(np.isnan(observations))[0][0])
-            raise NonFiniteEnvError(f"env {first_env + row // rows_per_env} returned NaN in its observation: {observations[row]}")
-
-
 def check_rewards(rewards: Array, rows_per_env: int, first_env: int) -> None:
     """Raises NonFiniteEnvError for NaN and infinity."""
     finite = np.isfinite(rewards)

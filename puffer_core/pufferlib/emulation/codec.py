@@ -1,157 +1,131 @@
-"""Between an env's own observations and actions and the plain rows of a batch, without changing a value.
-
-| env's space | a row's observation | a row's action |
-|---|---|---|
-| Box | the same shape and dtype; () becomes (1,) | Box float32; clipped to the env's bounds when it reaches the env |
-| Discrete(n, start) | int64 (1,), 0 .. n - 1 | Discrete(n); the env gets start + index |
-| MultiDiscrete | int64, same shape, from 0 | MultiDiscrete of the flattened nvec; the env gets its own shape and start |
-| MultiBinary | int8, same shape | MultiDiscrete of twos; the env gets int8 of its own shape |
-"""
+"""From an env's own observations to the rows of a batch, without changing a value; `pufferlib.structure` says how they lie there."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from operator import itemgetter
 from typing import Any, NoReturn
 
 import numpy as np
 from gymnasium import spaces
 
 from pufferlib.buffers import Array
-from pufferlib.errors import ActionError, EnvTypeError, EnvValueError, SpaceError
-
-PLAIN = "Box, Discrete, MultiDiscrete and MultiBinary"
+from pufferlib.emulation.leaves import NAME, LeafWriter
+from pufferlib.errors import EnvTypeError, EnvValueError
+from pufferlib.structure import Path, Structure, path_text
 
 
 class ObservationCodec:
-    """Encodes observations of one space. `box` is the row's space; `identity` tells that an array in it needs no work."""
+    """Writes observations of one space. `box` is the row's space; `identity` tells that an array in it needs no work.
 
-    def __init__(self, space: spaces.Space[Any], path: str = "observation_space") -> None:
-        self.space = space
-        self.start: Any = 0
-        if isinstance(space, spaces.Box):
-            self.box = space if space.shape else spaces.Box(space.low.reshape(1), space.high.reshape(1), dtype=space.dtype.type)
-        elif isinstance(space, spaces.Discrete):
-            self.start = space.start
-            self.box = spaces.Box(0, space.n - 1, (1,), np.int64)
-        elif isinstance(space, spaces.MultiDiscrete):
-            self.start = space.start
-            self.box = spaces.Box(np.zeros_like(space.nvec, np.int64), (space.nvec - 1).astype(np.int64), dtype=np.int64)
-        elif isinstance(space, spaces.MultiBinary):
-            self.box = spaces.Box(0, 1, space.shape, np.int8)
-        else:
-            raise unsupported(space, path)
-        if not np.prod(self.box.shape):
-            raise SpaceError(f"{path} {space} is empty: it holds zero numbers, so there is nothing to learn from")
-        self.identity = self.box is space
-        self.dtype = self.box.dtype
-        self.shape: tuple[int, ...] = self.box.shape
-        self._own_shape: tuple[int, ...] = space.shape or ()
+    The way through a nested space is worked out once: `_containers` opens one Dict or Tuple after the other, each adding its
+    parts to a list, and `_leaves` then reads that list in the space's order.
+    """
+
+    def __init__(self, space: spaces.Space[Any], name: str = "observation_space") -> None:
+        self.structure = Structure(space, name)
+        self.box = self.structure.box
+        self.identity = self.structure.is_plain
+        self.dtype, self.shape = self.structure.dtype, self.structure.shape
+        self._space = space
+        writers = [LeafWriter(leaf) for leaf in self.structure.leaves]
+        self._convert = writers[0].convert
+        self._containers, places = _plan(space)
+        ends = [leaf.offset for leaf in self.structure.leaves[1:]] + [self.structure.size]
+        self._leaves = [
+            (place, writer.dtype, writer.shape, writer.pack, bytes(end - writer.leaf.offset - writer.leaf.length))
+            for place, writer, end in zip(places, writers, ends, strict=True)
+        ]
+
+    def pack(self, observation: Any) -> bytes:
+        """The bytes of a row, a copy. Raises EnvTypeError or EnvValueError, which name the part."""
+        found = [observation]
+        try:
+            for place, kind, size, parts_of in self._containers:
+                container = found[place]
+                if len(container) != size or not (type(container) is kind or isinstance(container, PARTS[kind])):
+                    self._refuse(observation)
+                found += parts_of(container)
+        except (KeyError, TypeError):
+            self._refuse(observation)
+        row = []
+        for place, dtype, shape, pack, padding in self._leaves:
+            value = found[place]
+            if type(value) is np.ndarray and value.dtype is dtype and value.shape == shape:
+                row.append(value.tobytes())
+            else:
+                row.append(pack(value))
+            if padding:
+                row.append(padding)
+        return b"".join(row)
 
     def encode(self, observation: Any) -> Array:
-        """An array of the row's shape and dtype, to be copied. Raises EnvTypeError or EnvValueError."""
-        array = observation if type(observation) is np.ndarray else _as_array(observation)
-        if array.shape != self._own_shape:
-            raise EnvValueError(f"returned an observation of shape {array.shape}, its space has {self._own_shape} ({self.space})")
-        if array.dtype != self.dtype:
-            self._check_cast(array, isinstance(observation, (bool, int, float, list, tuple)))
-        if not self.identity:
-            array = (array.astype(self.dtype, copy=False) - self.start if np.any(self.start) else array).reshape(self.shape)
-            if isinstance(self.space, (spaces.Discrete, spaces.MultiDiscrete)) and ((array < 0) | (array > self.box.high)).any():
-                raise EnvValueError(f"returned the observation {observation!r}, which is not in {self.space}")
-        return array.astype(self.dtype, copy=False)
+        """A row's array, to be copied. Raises EnvTypeError or EnvValueError."""
+        if self.identity:
+            return self._convert(observation)
+        return np.frombuffer(self.pack(observation), self.dtype).reshape(self.shape)
 
     def decode(self, row: Array) -> Any:
-        """The env's own observation back from a row, in its own shape, dtype and start."""
-        if isinstance(self.space, spaces.Discrete):
-            return np.int64(self.start + int(row[0]))
-        if isinstance(self.space, spaces.MultiDiscrete):
-            return (row + self.start).astype(self.space.dtype)
-        return row.reshape(self._own_shape).copy()
+        """The env's own observation back from a row, in its own structure, shapes, dtypes and starts."""
+        return self.structure.unflatten(row.copy())
 
-    def _check_cast(self, array: Array, plain_python: bool) -> None:
-        """Within a kind only: floats to floats, whole numbers in range to whole numbers; Python's own numbers to floats."""
-        have, want = array.dtype.kind, self.dtype.kind
-        if have == want == "f" or (plain_python and want == "f" and have in "iuf"):
-            return
-        if have in "iu" and want in "iu":
-            info = np.iinfo(self.dtype)
-            if array.min() >= info.min and array.max() <= info.max:
-                return
-            raise EnvValueError(f"returned an observation from {array.min()} to {array.max()}, which does not fit {self.dtype}")
-        if plain_python and want == "b" and have in "biu" and np.isin(array, (0, 1)).all():
-            return
-        raise EnvTypeError(
-            f"returned an observation of dtype {array.dtype}, not {self.dtype} as {self.space}; cast it in the env"
-        )
+    def _refuse(self, observation: Any) -> NoReturn:
+        _refuse_parts(self._space, observation, ())
+        raise EnvTypeError(f"returned an {NAME} that cannot be read: {observation!r:.500}")
 
 
-class ActionCodec:
-    """Turns rows of actions into what the envs take. `space` is the row's action space."""
+PARTS: dict[type, Any] = {dict: Mapping, tuple: (tuple, list)}
+"""What is taken for a Dict's and for a Tuple's value."""
 
-    def __init__(self, space: spaces.Space[Any], path: str = "action_space") -> None:
-        self.env_space = space
-        self.space: spaces.Space[Any]
-        if isinstance(space, spaces.Discrete):
-            self.space = spaces.Discrete(int(space.n))
-            self._sizes: Any = int(space.n)
-        elif isinstance(space, spaces.MultiDiscrete):
-            self._sizes = space.nvec.reshape(-1).astype(np.int64)
-            self.space = spaces.MultiDiscrete(self._sizes)
-        elif isinstance(space, spaces.MultiBinary):
-            self._sizes = np.full(int(np.prod(space.shape or ())), 2, np.int64)
-            self.space = spaces.MultiDiscrete(self._sizes)
-        elif isinstance(space, spaces.Box):
-            if space.dtype.kind != "f":
-                raise SpaceError(f"{path} {space}: only Boxes of floats are supported for actions; use Discrete or MultiDiscrete")
-            shape = space.shape or (1,)
-            with np.errstate(over="ignore"):  # float64 bounds beyond float32 are no bounds there
-                low, high = space.low.reshape(shape).astype(np.float32), space.high.reshape(shape).astype(np.float32)
-            self.space = spaces.Box(low, high, dtype=np.float32)
+
+def _plan(space: spaces.Space[Any]) -> tuple[list[tuple[int, type, int, Callable[[Any], Any]]], list[int]]:
+    """The containers, outermost first, and where the leaves, in the space's order, then stand in the list of parts."""
+    containers = []
+    leaves: list[tuple[Path, int]] = []
+    waiting: list[tuple[Path, Any, int]] = [((), space, 0)]
+    length = 1
+    for path, part, place in waiting:  # which grows
+        if isinstance(part, spaces.Dict):
+            keys = list(part.spaces)
+            containers.append((place, dict, len(keys), _values_of(keys)))
+            inner = list(part.spaces.values())
+        elif isinstance(part, spaces.Tuple):
+            inner = list(part.spaces)
+            containers.append((place, tuple, len(inner), tuple))
         else:
-            raise unsupported(space, path)
-        if not np.prod(self.space.shape or ()):
-            raise SpaceError(f"{path} {space} is empty: it holds zero numbers, so there is nothing to choose")
-
-    def decode(self, actions: Array, first_row: int = 0) -> Any:
-        """One entry per row (int32 or float32), as the env takes it. ActionError names the row, counted from `first_row`."""
-        space = self.env_space
-        if isinstance(space, spaces.Discrete):
-            if actions.view(np.uint32).max() >= self._sizes:  # negative numbers are large ones there
-                self._refuse(actions, (actions < 0) | (actions >= self._sizes), first_row)
-            return (actions + int(space.start) if space.start else actions).tolist()
-        shaped = actions.reshape(len(actions), *(space.shape or ()))
-        if isinstance(space, spaces.Box):
-            if np.isnan(actions).any():
-                self._refuse(actions, np.isnan(actions), first_row)
-            clipped = np.clip(shaped.astype(space.dtype, copy=False), space.low, space.high)
-            return clipped if space.shape else [np.asarray(action) for action in clipped]
-        if actions.min() < 0 or (actions >= self._sizes).any():
-            self._refuse(actions, (actions < 0) | (actions >= self._sizes), first_row)
-        if isinstance(space, spaces.MultiDiscrete):
-            return (shaped + space.start).astype(space.dtype)
-        return shaped.astype(np.int8)
-
-    def _refuse(self, actions: Array, wrong: Array, first_row: int) -> NoReturn:
-        row = int(np.argmax(wrong.reshape(len(actions), -1).any(axis=1)))
-        raise ActionError(f"the action of row {first_row + row} is {actions[row]}, which is not in {self.space}")
+            leaves.append((path, place))
+            continue
+        waiting += [((*path, index), child, length + index) for index, child in enumerate(inner)]
+        length += len(inner)
+    return containers, [place for _, place in sorted(leaves)]
 
 
-def unsupported(space: Any, path: str) -> SpaceError:
-    """The error for a space that cannot be a plain row. Names the first structured or variable part of it."""
-    if not isinstance(space, spaces.Space):
-        return SpaceError(f"{path} must be a gymnasium space, got {space!r}")
-    kind = type(space).__name__
-    return SpaceError(f"{path} is a {kind} space, supported are {PLAIN}; wrap the env so that it gives one of these: {space}")
+def _values_of(keys: list[Any]) -> Callable[[Any], Any]:
+    if len(keys) > 1:
+        return itemgetter(*keys)
+    return lambda container: [container[key] for key in keys]
 
 
-def _as_array(observation: Any) -> Array:
-    if observation is None:
-        raise EnvTypeError("returned None as its observation")
-    try:
-        array = np.asarray(observation)
-    except ValueError as error:
-        raise EnvValueError(f"returned an observation that is no array: {error}") from error
-    if array.dtype.kind not in "biuf":
-        raise EnvTypeError(
-            f"returned the observation {observation!r} of type {type(observation).__name__}, not an array of numbers"
-        )
-    return array
+def _refuse_parts(space: Any, value: Any, path: Path) -> None:
+    """Raise for the first Dict or Tuple whose value has other parts; return if there is none."""
+    name = path_text(NAME, path)
+    if isinstance(space, spaces.Dict):
+        if not isinstance(value, Mapping):
+            raise EnvTypeError(f"returned {name}={value!r:.200} of type {type(value).__name__}, expected a dict as {space}")
+        for wrong, what in (
+            ([key for key in space.spaces if key not in value], "without its key"),
+            ([key for key in value if key not in space.spaces], "with an unknown key"),
+        ):
+            if wrong:
+                raise EnvValueError(f"returned {name} {what} {wrong[0]!r}: it has {list(value)}, its space has {list(space.spaces)}")
+        parts: Any = space.spaces.items()
+    elif isinstance(space, spaces.Tuple):
+        if not isinstance(value, (tuple, list)):
+            raise EnvTypeError(f"returned {name}={value!r:.200} of type {type(value).__name__}, expected a tuple as {space}")
+        if len(value) != len(space.spaces):
+            raise EnvValueError(f"returned {name} with {len(value)} parts, its space has {len(space.spaces)}: {space}")
+        parts = enumerate(space.spaces)
+    else:
+        return
+    for key, part in parts:
+        _refuse_parts(part, value[key], (*path, key))

@@ -12,18 +12,19 @@ from typing import Any
 import numpy as np
 
 from pufferlib.buffers import Array, Buffers
+from pufferlib.emulation.actions import ActionCodec
 from pufferlib.emulation.batch import build_envs
 from pufferlib.emulation.checks import (
     blame,
-    check_observations,
     check_rewards,
     flag_value,
     info_value,
     reset_values,
     reward_value,
 )
-from pufferlib.emulation.codec import ActionCodec, ObservationCodec
+from pufferlib.emulation.codec import ObservationCodec
 from pufferlib.emulation.episodes import EpisodeLog
+from pufferlib.emulation.observation_check import ObservationCheck
 from pufferlib.env import PufferEnv
 from pufferlib.errors import EnvValueError, SpaceError
 
@@ -52,6 +53,7 @@ class MultiAgentBatch(PufferEnv):
         self._living = np.ones(self.num_agents, np.bool_)
         self._returns = np.zeros(self.num_agents)
         self._lengths = np.zeros(self.num_agents, np.int64)
+        self.check = ObservationCheck(self._observation_codec.structure)
         self._log = EpisodeLog()
         super().__init__(buf)
 
@@ -68,7 +70,7 @@ class MultiAgentBatch(PufferEnv):
             if info:
                 infos.append({**info, "env_index": self.first_env + index})
         self.masks[:] = self._living
-        check_observations(self.observations, len(self.agents), self.first_env)
+        self.check(self.observations, len(self.agents), self.first_env, self._living)
         return self.observations, infos
 
     def step(self, actions: Array) -> tuple[Array, Array, Array, Array, list[Info]]:
@@ -81,7 +83,7 @@ class MultiAgentBatch(PufferEnv):
             info = self._step_env(index, choices)
             if info:
                 infos.append({**info, "env_index": self.first_env + index})
-        check_observations(self.observations, len(self.agents), self.first_env)
+        self.check(self.observations, len(self.agents), self.first_env, self._living)
         check_rewards(self.rewards, len(self.agents), self.first_env)
         return self.observations, self.rewards, self.terminals, self.truncations, infos
 

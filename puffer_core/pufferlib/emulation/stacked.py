@@ -9,10 +9,12 @@ import numpy as np
 
 from pufferlib.buffers import Array, Buffers
 from pufferlib.emulation.batch import build_envs
-from pufferlib.emulation.checks import blame, check_observations, check_rewards
+from pufferlib.emulation.checks import blame, check_rewards
 from pufferlib.emulation.episodes import EpisodeLog
+from pufferlib.emulation.observation_check import ObservationCheck
 from pufferlib.env import PufferEnv
 from pufferlib.errors import ConfigError, SpaceError
+from pufferlib.structure import structure_of
 
 Info = dict[str, Any]
 
@@ -32,6 +34,7 @@ class Stacked(PufferEnv):
                 if getattr(env, name) != getattr(first, name):
                     self.close()
                     raise SpaceError(f"env {index} has {name} {getattr(env, name)}, unlike env 0 with {getattr(first, name)}")
+        self.check = ObservationCheck(structure_of(self.single_observation_space))
         self._log = EpisodeLog()
         self._returns = np.zeros(self.num_agents)
         self._lengths = np.zeros(self.num_agents, np.int64)
@@ -57,7 +60,7 @@ class Stacked(PufferEnv):
             except Exception as error:
                 blame(error, self.first_env + index, "reset")
         self._returns[:] = self._lengths[:] = 0
-        check_observations(self.observations, self.rows_per_env, self.first_env)
+        self.check(self.observations, self.rows_per_env, self.first_env, self.masks)
         return self.observations, infos
 
     def step(self, actions: Array) -> tuple[Array, Array, Array, Array, list[Info]]:
@@ -68,7 +71,7 @@ class Stacked(PufferEnv):
                 self._add_infos(infos, index, env.step(actions[self._rows[index]])[4])
             except Exception as error:
                 blame(error, self.first_env + index, "step")
-        check_observations(self.observations, self.rows_per_env, self.first_env)
+        self.check(self.observations, self.rows_per_env, self.first_env, self.masks)
         check_rewards(self.rewards, self.rows_per_env, self.first_env)
         self._count_episodes()
         return self.observations, self.rewards, self.terminals, self.truncations, infos

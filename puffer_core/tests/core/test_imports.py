@@ -60,12 +60,13 @@ MAY_IMPORT = {
     "numbering": set(),
     "spaces": {"errors"},
     "buffers": {"errors"},
+    "structure": {"errors"},
     "env": {"errors", "spaces", "buffers"},
     "plugins": {"errors"},
-    "emulation": {"env", "errors", "buffers", "spaces", "numbering"},
+    "emulation": {"env", "errors", "buffers", "spaces", "structure", "numbering"},
     "native": {"env", "errors", "buffers", "spaces", "vector.seeding"},
-    "vector": {"env", "errors", "buffers", "spaces", "plugins", "native", "numbering"},
-    "policies": {"errors", "spaces", "plugins", "native._kernels"},
+    "vector": {"env", "errors", "buffers", "spaces", "structure", "plugins", "native", "numbering"},
+    "policies": {"errors", "spaces", "structure", "plugins", "native._kernels"},
 }
 
 
