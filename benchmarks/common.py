@@ -74,7 +74,13 @@ def bare_c_loop(name: str, rows: int, seconds: float = 0.5) -> tuple[float, int]
     game = env.module.rsplit(".", 1)[1].lstrip("_")
     folder = Path(importlib.import_module(env.module).__file__ or "").parent
     space, worlds = env.single_action_space, max(1, rows // env.num_agents)
-    sizes = "box" if isinstance(space, spaces.Box) else str(space.n) if isinstance(space, spaces.Discrete) else ",".join(map(str, space.nvec))
+    sizes = (
+        "box"
+        if isinstance(space, spaces.Box)
+        else str(space.n)
+        if isinstance(space, spaces.Discrete)
+        else ",".join(map(str, space.nvec))
+    )
     with tempfile.TemporaryDirectory() as scratch:
         program = Path(scratch) / "bare"
         subprocess.run(

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import itertools
 import sys
-import tomllib
 from typing import Any
+
+import tomllib
 
 import pufferlib
 from common import HERE, bare_c_loop, best_rates, machine, random_action_sets
@@ -40,7 +41,9 @@ def main() -> None:
     peers = tomllib.loads((HERE / "peers.toml").read_text())
     names = sys.argv[1:] or [name.removeprefix("ocean-") for name in pufferlib.list_envs() if name.startswith("ocean-")]
     print(f"{machine()}\n")
-    print("| game | rows | bytes a world | bare C loop, M/s | serial VecEnv, M/s | VecEnv / bare | VecEnv / bar | VecEnv / peer |")
+    print(
+        "| game | rows | bytes a world | bare C loop, M/s | serial VecEnv, M/s | VecEnv / bare | VecEnv / bar | VecEnv / peer |"
+    )
     print("|---|---|---|---|---|---|---|---|")
     for game in names:
         if game == "performance_py":  # the Python twin of `performance`: not a native game
@@ -49,8 +52,8 @@ def main() -> None:
         bar = peer.get("bar", 10_000_000)
         against = f"{m['vec'] / peer['peer']:.2f}" if peer else "-"
         print(
-            f"| {game} | {m['rows']} | {m['bytes']} | {m['bare'] / 1e6:.2f} | {m['vec'] / 1e6:.2f} | {m['vec'] / m['bare']:.2f} | "
-            f"{m['vec'] / bar:.2f} | {against} |",
+            f"| {game} | {m['rows']} | {m['bytes']} | {m['bare'] / 1e6:.2f} | {m['vec'] / 1e6:.2f} | "
+            f"{m['vec'] / m['bare']:.2f} | {m['vec'] / bar:.2f} | {against} |",
             flush=True,
         )
 

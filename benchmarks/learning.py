@@ -14,11 +14,11 @@ import subprocess
 import sys
 import tempfile
 import time
-import tomllib
 from pathlib import Path
 from typing import Any
 
 import matplotlib
+import tomllib
 
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
@@ -27,15 +27,26 @@ import numpy as np
 from common import HERE, machine
 
 BEGIN, END = "<!-- learning: begin -->", "<!-- learning: end -->"
-HEAD = "| what | metric | target | seeds that reach it | mean, min over seeds | steps to reach it, median | seconds a run, median | steps/s |"
+COLUMNS = (
+    "what",
+    "metric",
+    "target",
+    "seeds that reach it",
+    "mean, min over seeds",
+    "steps to reach it",
+    "seconds a run",
+    "steps/s",
+)
+HEAD = f"| {' | '.join(COLUMNS)} |\n{'|---' * len(COLUMNS)}|"
 
 
 def train(target: dict[str, Any], seed: int, folder: Path) -> tuple[list[dict[str, Any]], float]:
     """Run the command line once. Returns its rows of metrics and its seconds."""
-    command = [
-        str(Path(sys.executable).parent / "puffer"), "train", f"ocean-{target['env']}", "--train.seed", str(seed), "--train.device", "cpu",
-        "--train.total-timesteps", str(target["steps"]), "--train.log-interval-s", "0", "--run-dir", str(folder), *target.get("flags", []),
-    ]  # fmt: skip
+    settings = {
+        "train.seed": seed, "train.device": "cpu", "train.total-timesteps": target["steps"], "train.log-interval-s": 0, "run-dir": folder,
+    }  # fmt: skip
+    flags = [part for name, value in settings.items() for part in (f"--{name}", str(value))]
+    command = [str(Path(sys.executable).parent / "puffer"), "train", f"ocean-{target['env']}", *flags, *target.get("flags", [])]
     start = time.perf_counter()
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode:
@@ -74,10 +85,11 @@ def measure(name: str, target: dict[str, Any], seeds: int, out: Path) -> str:
     ok = sum(goal <= value <= target.get("below", np.inf) for value in finals)
     bound = f"in [{goal}, {target['below']}]" if "below" in target else f">= {goal}"
     when = f"{np.median(reached):,.0f}" if np.isfinite(np.median(reached)) and "below" not in target else "-"
-    return (
-        f"| [{name}]({name}.png) | {metric} | {bound} in {target['steps']:,} | {ok} of {seeds} | {np.mean(finals):.3f}, {min(finals):.3f} | "
-        f"{when} | {np.median(seconds):.1f} | {target['steps'] / np.median(seconds):,.0f} |"
-    )
+    cells = (
+        f"[{name}]({name}.png)", metric, f"{bound} in {target['steps']:,}", f"{ok} of {seeds}", f"{np.mean(finals):.3f}, {min(finals):.3f}",
+        when, f"{np.median(seconds):.1f}", f"{target['steps'] / np.median(seconds):,.0f}",
+    )  # fmt: skip
+    return f"| {' | '.join(cells)} |"
 
 
 def draw(name: str, metric: str, target: dict[str, Any], curves: list[tuple[np.ndarray, np.ndarray]], path: Path) -> None:
@@ -91,8 +103,12 @@ def draw(name: str, metric: str, target: dict[str, Any], curves: list[tuple[np.n
     axes.axhline(target["at_least"], color="black", linestyle="--", linewidth=0.8, label="target")
     if "below" in target:
         axes.axhline(target["below"], color="black", linestyle=":", linewidth=0.8, label="upper limit")
-    axes.set(title=f"ocean-{target['env']} ({name})" if name != target["env"] else f"ocean-{name}", xlabel="agent-steps", ylabel=metric)
-    axes.set_ylim(*((0, 1.02) if max(max(values) for _, values in curves) <= 1 and min(min(v) for _, v in curves) >= 0 else (None, None)))
+    axes.set(
+        title=f"ocean-{target['env']} ({name})" if name != target["env"] else f"ocean-{name}", xlabel="agent-steps", ylabel=metric
+    )
+    axes.set_ylim(
+        *((0, 1.02) if max(max(values) for _, values in curves) <= 1 and min(min(v) for _, v in curves) >= 0 else (None, None))
+    )
     axes.grid(alpha=0.3)
     axes.legend(loc="lower right")
     figure.tight_layout()
@@ -107,7 +123,7 @@ def update_table(path: Path, rows: dict[str, str], order: list[str]) -> None:
     table, after = rest.split(END)
     old = {line.split("]", 1)[0].removeprefix("| ["): line for line in table.splitlines() if line.startswith("| [")}
     lines = [({**old, **rows})[name] for name in order if name in {**old, **rows}]
-    body = "\n".join([machine(), "", HEAD, "|" + "---|" * HEAD.count(" | ") + "---|", *lines])
+    body = "\n".join([machine(), "", HEAD, *lines])
     path.write_text(f"{before}{BEGIN}\n{body}\n{END}{after}")
 
 

@@ -1,6 +1,6 @@
 """Microseconds per frame of the rasteriser, for scenes like those of the games. Best of several runs on one core.
 
-    python benchmarks/rendering.py
+python benchmarks/rendering.py
 """
 
 from __future__ import annotations

@@ -41,11 +41,17 @@ def main() -> None:
     parser.add_argument("--minibatch-size", type=int, default=8192)
     parser.add_argument("--backend", default="auto")
     parser.add_argument("--num-workers", type=int, default=None)
-    parser.add_argument("--batch-size", type=int, default=None, help="envs of one batch; fewer than num-envs overlaps policy and envs")
+    parser.add_argument(
+        "--batch-size", type=int, default=None, help="envs of one batch; fewer than num-envs overlaps policy and envs"
+    )
     given = parser.parse_args()
 
     env = pufferlib.make(
-        "ocean-breakout", num_envs=given.num_envs, backend=given.backend, num_workers=given.num_workers, batch_size=given.batch_size
+        "ocean-breakout",
+        num_envs=given.num_envs,
+        backend=given.backend,
+        num_workers=given.num_workers,
+        batch_size=given.batch_size,
     )
     trainer = pufferlib.PuffeRL(
         env=env, policy=build_policy("mlp", env.single_observation_space, env.single_action_space), device="cpu",

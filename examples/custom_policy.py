@@ -17,7 +17,9 @@ class TwoTowers(nn.Module):
 
     def __init__(self, inputs: int, actions: int, width: int = 64) -> None:
         super().__init__()
-        self.actor = nn.Sequential(layer_init(nn.Linear(inputs, width)), nn.Tanh(), layer_init(nn.Linear(width, actions), std=0.01))
+        self.actor = nn.Sequential(
+            layer_init(nn.Linear(inputs, width)), nn.Tanh(), layer_init(nn.Linear(width, actions), std=0.01)
+        )
         self.critic = nn.Sequential(layer_init(nn.Linear(inputs, width)), nn.Tanh(), layer_init(nn.Linear(width, 1), std=1.0))
 
     def forward(self, observations: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:

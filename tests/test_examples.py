@@ -26,7 +26,9 @@ def test_both_styles_of_env_run(tmp_path: Path) -> None:
 
 
 def test_a_custom_policy_learns_cartpole(tmp_path: Path) -> None:
-    lengths = [float(line.rsplit(" ", 1)[1]) for line in run(sys.executable, EXAMPLES / "custom_policy.py", cwd=tmp_path).splitlines()]
+    lengths = [
+        float(line.rsplit(" ", 1)[1]) for line in run(sys.executable, EXAMPLES / "custom_policy.py", cwd=tmp_path).splitlines()
+    ]
     assert lengths[-1] > 3 * lengths[0]
 
 
@@ -34,7 +36,19 @@ def test_the_third_party_plugin_builds_installs_and_trains(tmp_path: Path) -> No
     copy = tmp_path / "source"
     subprocess.run(["cp", "-r", EXAMPLES / "third_party_plugin", copy], check=True)  # a build leaves files in its folder
     site = tmp_path / "site"
-    run(sys.executable, "-m", "pip", "install", "--quiet", "--no-build-isolation", "--no-deps", "--target", site, copy, cwd=tmp_path)
+    run(
+        sys.executable,
+        "-m",
+        "pip",
+        "install",
+        "--quiet",
+        "--no-build-isolation",
+        "--no-deps",
+        "--target",
+        site,
+        copy,
+        cwd=tmp_path,
+    )
     puffer = (sys.executable, "-m", "pufferlib")
     listed = run(*puffer, "list", cwd=tmp_path, PYTHONPATH=str(site))
     assert "acme-rocket" in listed and "acme-corridor" in listed

@@ -43,10 +43,8 @@ def test_wheels_train_in_an_empty_environment(dist: Path, tmp_path: Path) -> Non
 
     listed = run(python, "-m", "pufferlib", "list", cwd=tmp_path)
     assert "ocean-squared" in listed
-    run(
-        tmp_path / "env" / "bin" / "puffer", "train", "ocean-squared", "--train.device", "cpu", "--train.total-timesteps", "20000",
-        "--run-dir", tmp_path / "run", cwd=tmp_path,
-    )  # fmt: skip
+    flags = ("--train.device", "cpu", "--train.total-timesteps", "20000", "--run-dir", tmp_path / "run")
+    run(tmp_path / "env" / "bin" / "puffer", "train", "ocean-squared", *flags, cwd=tmp_path)
     assert list((tmp_path / "run").rglob("*.pt")), "a checkpoint"
     where = run(python, "-c", "import pufferlib; print(pufferlib.__file__)", cwd=tmp_path)
     assert str(tmp_path) in where, "the installed package, not the checkout"

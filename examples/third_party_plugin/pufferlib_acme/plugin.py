@@ -11,6 +11,8 @@ PUFFERLIB_API = 1
 def pufferlib_envs() -> list[EnvSpec]:
     """One game in C, one Gymnasium environment."""
     return [
-        EnvSpec("acme-rocket", target="pufferlib_acme.rocket:Rocket", summary="hold a rocket at a height", preset="rocket/preset.toml"),
+        EnvSpec(
+            "acme-rocket", target="pufferlib_acme.rocket:Rocket", summary="hold a rocket at a height", preset="rocket/preset.toml"
+        ),
         EnvSpec("acme-corridor", target="pufferlib_acme.corridor:Corridor", summary="walk to the end of a corridor"),
     ]
