@@ -43,8 +43,12 @@ HEAD = f"| {' | '.join(COLUMNS)} |\n{'|---' * len(COLUMNS)}|"
 def train(target: dict[str, Any], seed: int, folder: Path) -> tuple[list[dict[str, Any]], float]:
     """Run the command line once. Returns its rows of metrics and its seconds."""
     settings = {
-        "train.seed": seed, "train.device": "cpu", "train.total-timesteps": target["steps"], "train.log-interval-s": 0, "run-dir": folder,
-    }  # fmt: skip
+        "train.seed": seed,
+        "train.device": "cpu",
+        "train.total-timesteps": target["steps"],
+        "train.log-interval-s": 0,
+        "run-dir": folder,
+    }
     flags = [part for name, value in settings.items() for part in (f"--{name}", str(value))]
     command = [str(Path(sys.executable).parent / "puffer"), "train", f"ocean-{target['env']}", *flags, *target.get("flags", [])]
     start = time.perf_counter()
@@ -86,9 +90,15 @@ def measure(name: str, target: dict[str, Any], seeds: int, out: Path) -> str:
     bound = f"in [{goal}, {target['below']}]" if "below" in target else f">= {goal}"
     when = f"{np.median(reached):,.0f}" if np.isfinite(np.median(reached)) and "below" not in target else "-"
     cells = (
-        f"[{name}]({name}.png)", metric, f"{bound} in {target['steps']:,}", f"{ok} of {seeds}", f"{np.mean(finals):.3f}, {min(finals):.3f}",
-        when, f"{np.median(seconds):.1f}", f"{target['steps'] / np.median(seconds):,.0f}",
-    )  # fmt: skip
+        f"[{name}]({name}.png)",
+        metric,
+        f"{bound} in {target['steps']:,}",
+        f"{ok} of {seeds}",
+        f"{np.mean(finals):.3f}, {min(finals):.3f}",
+        when,
+        f"{np.median(seconds):.1f}",
+        f"{target['steps'] / np.median(seconds):,.0f}",
+    )
     return f"| {' | '.join(cells)} |"
 
 
