@@ -136,7 +136,7 @@ static inline void flags_finish(char *base, int worker, int command, int status)
     FlagsGroup *group = flags_group(base, worker / head->workers_per_group);
     FlagsWorker *w = flags_worker(base, worker);
     port_store(&w->status, status);
-    port_add(&w->steps, 1);
+    if (status != FLAGS_FAILURE) port_add(&w->steps, 1);
     port_store(&w->done, command);
     if (status == FLAGS_PAYLOAD) port_add(&group->payloads, 1);
     if (status == FLAGS_FAILURE) port_add(&head->failures, 1);

@@ -48,6 +48,7 @@ class Hand:
         return self.place.seat
 
     def is_over(self) -> bool:
+        """Asked of the system: the sentinel stays open as long as a process lives that the worker has forked."""
         return not self.process.is_alive()
 
     def discard(self) -> None:
@@ -122,10 +123,11 @@ class Crew:
                         facts[worker] = said
                     else:
                         since[worker] = min(since[worker], time.monotonic())
-                elif hand.process.sentinel in ready:
+                elif hand.is_over():
                     raise self.death(hand, doing)
             late = [hand.seat.worker for hand in pending if time.monotonic() - since[hand.seat.worker] > limit]
             if late and self.hang_timeout_s is not None:
+                self.hands[late[0]].process.kill()
                 raise self.timeout(late[0], doing, limit)
             if late and not warned:
                 warned = True
@@ -171,8 +173,7 @@ class Crew:
 
     def find_dead(self) -> list[int]:
         """Workers whose process has ended."""
-        over = set(mp_connection.wait([hand.process.sentinel for hand in self.hands], 0))
-        return [worker for worker, hand in enumerate(self.hands) if hand.process.sentinel in over] if over else []
+        return [worker for worker, hand in enumerate(self.hands) if hand.is_over()]
 
     def death(self, hand: Hand, doing: str) -> WorkerError:
         """The error about a worker that is gone."""
@@ -226,22 +227,26 @@ class Crew:
 def _await_ends(hands: Sequence[Hand], patience_s: float, failures: list[Failure]) -> None:
     """Wait for processes to end. Meanwhile read all that they say, so that none is stuck in saying it."""
     deadline = time.monotonic() + patience_s
-    listening = {hand.connection: hand for hand in hands}
-    running = {hand.process.sentinel for hand in hands}
-    while running and (left := deadline - time.monotonic()) > 0:
-        for ready in mp_connection.wait([*listening, *running], left):
-            if ready in running:
-                running.discard(ready)
-                continue
-            try:
-                said = pickle.loads(ready.recv_bytes())  # type: ignore[union-attr]
-            except (EOFError, OSError):
-                del listening[ready]  # type: ignore[arg-type]
-                continue
-            except Exception:  # an info that cannot be unpickled, and that nobody wants any more
-                continue
-            if isinstance(said, Failure) and said.place == "close":
-                failures.append(said)
+    listening = {hand.connection for hand in hands}
+    while (running := [hand for hand in hands if not hand.is_over()]) and time.monotonic() < deadline:
+        mp_connection.wait([*listening, *(hand.process.sentinel for hand in running)], LOOK_S)
+        listening = {connection for connection in listening if _hear_out(connection, failures)}
+    for connection in listening:
+        _hear_out(connection, failures)
+
+
+def _hear_out(connection: Connection, failures: list[Failure]) -> bool:
+    """Read what has come, and keep what went wrong in close(). False when the other end is closed."""
+    try:
+        while connection.poll():
+            data = connection.recv_bytes()
+            with contextlib.suppress(Exception):  # an info that cannot be unpickled, and that nobody wants any more
+                said = pickle.loads(data)
+                if isinstance(said, Failure) and said.place == "close":
+                    failures.append(said)
+    except (EOFError, OSError):
+        return False
+    return True
 
 
 _MAIN_GUARD = (

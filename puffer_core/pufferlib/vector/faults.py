@@ -13,6 +13,9 @@ from pufferlib.errors import ActionError, ConfigError, PufferError, WorkerError
 PLAIN_KINDS: dict[str, type[Exception]] = {"TypeError": TypeError, "ValueError": ValueError}
 """Raised as they are when an env is built: wrong arguments, as without workers."""
 
+HARMLESS = (ActionError.__name__, ConfigError.__name__)
+"""What the caller did wrong, and not the env."""
+
 
 @dataclass(frozen=True)
 class Seat:
@@ -38,8 +41,8 @@ class Failure:
 
     @property
     def harmless(self) -> bool:
-        """Whether only the caller was wrong, and the env can go on."""
-        return self.kind in (ActionError.__name__, ConfigError.__name__)
+        """Whether the env can go on."""
+        return self.kind in HARMLESS
 
     def exception(self) -> Exception:
         """What the parent raises: the library's own type where it was one, else WorkerError."""
@@ -52,6 +55,8 @@ def describe(error: BaseException, seat: Seat, pid: int, place: str) -> Failure:
     who = f"worker {seat.worker}, pid {pid}"
     kind = next((cls.__name__ for cls in type(error).__mro__ if getattr(pufferlib.errors, cls.__name__, None) is cls), "")
     text = _safe_text(error)
+    if kind in HARMLESS:
+        return Failure(kind, text, place)
     if kind:
         named = re.match(r"env \d+ ", text)
         text = f"{named.group()}({who}) {text[named.end() :]}" if named else f"{seat.envs} ({who}) in {place}(): {text}"

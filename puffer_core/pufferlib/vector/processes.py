@@ -263,7 +263,8 @@ class ProcessesVec(VecEnv):
         for worker in self._crew.find_dead():
             group = self._group_of(worker)
             if group in self._busy or not self._restart_workers:
-                self._lost(worker, self._crew.death(self._crew.hands[worker], self._orders[group].doing))
+                doing = self._orders[group].doing if group in self._busy else "while it had nothing to do"
+                self._lost(worker, self._crew.death(self._crew.hands[worker], doing))
         limit = self._crew.hang_timeout_s
         for group in sorted(self._busy):
             order = self._orders[group]
@@ -271,6 +272,8 @@ class ProcessesVec(VecEnv):
                 continue
             late = [worker for worker in self._workers_of[group] if not self._flags.is_done(worker)]
             if limit is not None:
+                for worker in late:
+                    self._crew.hands[worker].process.kill()  # it would not close its envs either
                 for worker in late:
                     self._lost(worker, self._crew.timeout(worker, order.doing, limit))
             elif late and not order.warned:
@@ -334,6 +337,9 @@ class ProcessesVec(VecEnv):
         raise error
 
     # ------------------------------------------------------------ the end
+
+    def __del__(self) -> None:
+        self.close()
 
     def _check_open(self) -> None:
         if self.is_closed and self._ended_by:

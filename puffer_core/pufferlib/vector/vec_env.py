@@ -23,6 +23,7 @@ from gymnasium.vector.utils import batch_space
 
 from pufferlib.buffers import Array, Buffers
 from pufferlib.errors import ClosedError, ConfigError, OrderError, ShapeError
+from pufferlib.structure import Structure, structure_of
 from pufferlib.vector.infos import vector_infos
 from pufferlib.vector.seeding import spread_seed
 from pufferlib.vector.shape import VecShape, whole
@@ -103,6 +104,11 @@ class VecEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         self._held: list[int] = []
         """Groups whose results were handed over and that wait for actions, oldest first."""
         self.allocate(1)
+
+    @property
+    def observation_structure(self) -> Structure:
+        """How a row holds the env's own observation (`.space`): `pufferlib.unflatten(observations, this)` gives it back."""
+        return structure_of(self.single_observation_space)
 
     # ------------------------------------------------------------ storage
 

@@ -6,6 +6,7 @@ to requests, and failures, each announced by its flag. The arrays are shared mem
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import multiprocessing
 import os
@@ -65,7 +66,7 @@ def run_worker(place: Place, maker: Any, connection: Connection, inherited: list
         end.close()
     _prepare_process(place)
     seat, env = place.seat, None
-    try:
+    with contextlib.suppress(BrokenPipeError, ConnectionResetError, EOFError):  # the parent is gone, or has given this one up
         try:
             memory = receive_memory(connection)
             flags = Flags(memory, place.groups, place.workers, spin_ns=place.spin_ns, yielding=place.yielding)
@@ -81,8 +82,6 @@ def run_worker(place: Place, maker: Any, connection: Connection, inherited: list
                 env.close()
             return
         Worker(place, env, flags, connection).serve()
-    except (BrokenPipeError, ConnectionResetError, EOFError):
-        pass  # the parent is gone, or has given this worker up
 
 
 class Worker:
@@ -96,7 +95,13 @@ class Worker:
         self._bound = -1
 
     def serve(self) -> None:
-        """Until told to stop, or until the parent is gone."""
+        """Until told to stop, or until the parent is gone. Then the envs are closed."""
+        try:
+            self._work()
+        finally:
+            self._close()
+
+    def _work(self) -> None:
         flags, number = self._flags, self._number
         while True:
             command = flags.take(number, IDLE_NS)
@@ -113,7 +118,6 @@ class Worker:
                 self._answer_request(*self._connection.recv())
             else:
                 break
-        self._close()
 
     def _step(self, source: int, target: int) -> Any:
         if target != self._bound:
