@@ -1,7 +1,10 @@
 """MultiAgentBatch: envs with PettingZoo's parallel API (dicts keyed by agent) as one PufferEnv batch.
 
-An env has one row per possible agent, in a fixed order. The row of an agent that has left the game is zero and masked
-until the env is reset, which happens in the step in which its last agent leaves.
+An env has one row per possible agent, in a fixed order. The row of an agent that has left the game is zero and masked until
+the agent joins again or the env is reset, which happens in the step in which its last agent leaves. A row is masked in the
+step in which its agent joins, too: what stands there is a first observation, not what an action led to.
+
+An env that has `action_mask_size` says after every reset and step in `action_masks`, a dict, what its agents may do.
 """
 
 from __future__ import annotations
@@ -49,7 +52,9 @@ class MultiAgentBatch(PufferEnv):
         self.num_envs, self.num_agents = num_envs, num_envs * len(self.agents)
         self.single_observation_space = self._observation_codec.box
         self.single_action_space = self._action_codec.space
+        self.action_mask_size = int(getattr(first, "action_mask_size", 0))
         self.render_mode = getattr(first, "render_mode", None)
+        self.metadata = dict(getattr(first, "metadata", None) or {})
         self._living = np.ones(self.num_agents, np.bool_)
         self._returns = np.zeros(self.num_agents)
         self._lengths = np.zeros(self.num_agents, np.int64)
@@ -78,6 +83,8 @@ class MultiAgentBatch(PufferEnv):
         choices = self._action_codec.decode(actions, self.first_env * len(self.agents))
         self._clear()
         self.masks[:] = self._living
+        if not self._living.all():
+            self.observations[~self._living] = 0
         infos = []
         for index in range(self.num_envs):
             info = self._step_env(index, choices)
@@ -95,9 +102,16 @@ class MultiAgentBatch(PufferEnv):
         return self.envs[0].render()
 
     def close(self) -> None:
+        """Close every env; one that raises does not keep the others open. What was raised is raised again at the end."""
         envs, self.envs = self.envs, []
-        for env in envs:
-            env.close()
+        failed: tuple[Exception, int] | None = None
+        for index, env in enumerate(envs):
+            try:
+                env.close()
+            except Exception as error:
+                failed = failed or (error, index)
+        if failed:
+            blame(failed[0], self.first_env + failed[1], "close")
 
     def _clear(self) -> None:
         self.rewards[:] = 0
@@ -107,7 +121,8 @@ class MultiAgentBatch(PufferEnv):
         base = index * len(self.agents)
         rows = {agent: base + k for k, agent in enumerate(self.agents) if self._living[base + k]}
         try:
-            result = self.envs[index].step({agent: choices[row] for agent, row in rows.items()})
+            env = self.envs[index]
+            result = env.step({agent: choices[row] for agent, row in rows.items()})
             if not isinstance(result, tuple) or len(result) != 5:
                 raise EnvValueError("must return five dicts keyed by agent from step()")
             observations, rewards, terminals, truncations, info = result
@@ -124,20 +139,35 @@ class MultiAgentBatch(PufferEnv):
                 self.observations[row] = self._observation_codec.encode(observations[agent]) if agent in observations else 0
                 if terminal or truncation:
                     self._end_row(row, terminal, truncation)
-            return self._after_step(index, rows, info)
+                elif agent not in env.agents:
+                    raise EnvValueError(f"took {agent!r} from its agents without terminating or truncating it")
+            if len(rows) < len(self.agents):
+                ended = {agent for flags in (terminals, truncations) for agent, flag in flags.items() if flag}
+                self._add_agents(base, [agent for agent in env.agents if agent not in rows and agent not in ended], observations)
+            return self._after_step(index, info)
         except Exception as error:
             blame(error, self.first_env + index, "step")
 
     def _end_row(self, row: int, terminal: bool, truncation: bool) -> None:
         self.terminals[row], self.truncations[row] = terminal, truncation
         self.final_observations[row] = self.observations[row]
-        self.observations[row] = 0
         self._living[row] = False
         self._log.add_episode(float(self._returns[row]), int(self._lengths[row]))
 
-    def _after_step(self, index: int, rows: dict[Any, int], info: Info) -> Info:
+    def _add_agents(self, base: int, agents: list[Any], observations: dict[Any, Any]) -> None:
+        """Those that join, once they observe something."""
+        for agent in agents:
+            if agent in observations:
+                row = base + self.agents.index(agent)
+                self.observations[row] = self._observation_codec.encode(observations[agent])
+                self._living[row] = True
+                self._returns[row] = self._lengths[row] = 0
+
+    def _after_step(self, index: int, info: Info) -> Info:
         """Reset the env once no agent is left."""
-        if any(self._living[row] for row in rows.values()):
+        base = index * len(self.agents)
+        if self._living[base : base + len(self.agents)].any():
+            self._write_action_masks(index)
             return info
         begun = self._reset_env(index, None, None)
         return {**begun, "final_info": dict(info)}
@@ -154,11 +184,20 @@ class MultiAgentBatch(PufferEnv):
                 living = agent in observations
                 self.observations[base + k] = self._observation_codec.encode(observations[agent]) if living else 0
                 self._living[base + k] = living
+            self._write_action_masks(index)
         except Exception as error:
             blame(error, self.first_env + index, "reset")
         rows = slice(base, base + len(self.agents))
         self._returns[rows] = self._lengths[rows] = 0
         return info
+
+    def _write_action_masks(self, index: int) -> None:
+        """All ones in the rows of agents of whom nothing is said."""
+        if self.action_masks is None:
+            return
+        base, masks = index * len(self.agents), self.envs[index].action_masks
+        for row, agent in enumerate(self.agents, base):
+            self.action_masks[row] = masks.get(agent, 1)
 
     def _check_agents_of(self, observations: Any) -> None:
         if not isinstance(observations, dict):
