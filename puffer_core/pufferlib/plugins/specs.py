@@ -100,9 +100,11 @@ class EmulatorSpec(Spec):
 
     classes: `"package.module:Class"` of the env base classes that it adapts, compared by name so that nothing is imported
     target: called as `target(factory, num_envs=k)`, where `factory()` makes one foreign env; returns a PufferEnv batch
+    options: keyword arguments of `emulate` that the target takes, unless the env's own class or factory names them
     """
 
     classes: tuple[str, ...] = ()
+    options: tuple[str, ...] = ()
     kind: ClassVar[str] = "emulator"
 
     def __post_init__(self) -> None:
