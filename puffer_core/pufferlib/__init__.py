@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from pufferlib.eval import load_policy
     from pufferlib.make import emulate, list_envs, make, register
     from pufferlib.native import get_include
+    from pufferlib.structure import structure_of, unflatten
     from pufferlib.train.puffe_rl import PuffeRL
     from pufferlib.vector import Batch, VecEnv, make_vec
 
@@ -40,6 +41,8 @@ _HOME = {
     "make": "pufferlib.make",
     "make_vec": "pufferlib.vector",
     "register": "pufferlib.make",
+    "structure_of": "pufferlib.structure",
+    "unflatten": "pufferlib.structure",
 }
 
 __all__ = [
@@ -58,6 +61,8 @@ __all__ = [
     "make",
     "make_vec",
     "register",
+    "structure_of",
+    "unflatten",
 ]
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Mapping
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from pufferlib.plugins import EnvSpec, registry
 
@@ -29,18 +29,23 @@ def make(
     in_order: bool = False,
     render_mode: str | None = None,
     backend_options: Mapping[str, Any] | None = None,
+    check: Literal["first", "always", "off"] = "first",
     **env_kwargs: Any,
 ) -> VecEnv:
     """A VecEnv of `num_envs` envs of a registered name, such as `ocean-breakout` or `gym-CartPole-v1`.
 
     `module:name` imports the module first, so that a script can register its own. See `pufferlib.vector.make_vec` for the
     counts and the back ends; `env_kwargs` go to the env. Raises EnvNotFoundError, with near matches and what to install.
+
+    check: how closely the observations of Python envs are looked at. Types, shapes and keys always are. first: NaN is an
+        error, a number outside of its Box's bounds a warning, if it happens in the first 100 steps; always: both are errors
+        at every step; off: neither is looked for.
     """
     from pufferlib.makers import env_maker
     from pufferlib.vector import make_vec
 
     spec = registry().find_env(name)
-    maker = env_maker(registry().resolve(spec.target, spec), {**spec.kwargs, **env_kwargs}, render_mode)
+    maker = env_maker(registry().resolve(spec.target, spec), {**spec.kwargs, **env_kwargs}, render_mode, check)
     vec = make_vec(
         maker,
         num_envs=num_envs,
@@ -68,6 +73,7 @@ def emulate(
     in_order: bool = False,
     render_mode: str | None = None,
     backend_options: Mapping[str, Any] | None = None,
+    check: Literal["first", "always", "off"] = "first",
     **env_kwargs: Any,
 ) -> VecEnv:
     """A VecEnv of `num_envs` copies of a foreign env: a class, a factory without positional arguments, or an env.
@@ -84,7 +90,7 @@ def emulate(
         if num_envs not in (1, len(env)) or not env:
             raise ConfigError(f"num_envs={num_envs} must be the number of factories, {len(env)}, or be left out")
         num_envs = len(env)
-    maker = env_maker(env, env_kwargs, render_mode)
+    maker = env_maker(env, env_kwargs, render_mode, check)
     return make_vec(
         maker,
         num_envs=num_envs,

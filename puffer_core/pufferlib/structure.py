@@ -17,7 +17,7 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -136,15 +136,17 @@ class Structure:
 
     def _leading(self, flat: Any) -> tuple[int, ...]:
         axes = len(flat.shape) - len(self.shape)
-        dtype = str(flat.dtype).removeprefix("torch.")
-        if axes < 0 or tuple(flat.shape[axes:]) != self.shape or dtype != self.dtype.name:
-            raise ShapeError(f"rows of {self.space} are {self.dtype} [..., {_comma(self.shape)}], got {dtype} {list(flat.shape)}")
+        dtype = self.dtype if isinstance(flat, np.ndarray) else _torch_dtype(self.dtype)
+        if axes < 0 or tuple(flat.shape[axes:]) != self.shape or flat.dtype != dtype:
+            shape = ", ".join(map(str, self.shape))
+            raise ShapeError(f"rows of {self.space} are {dtype} [..., {shape}], got {flat.dtype} {list(flat.shape)}")
         return tuple(flat.shape[:axes])
 
     def _typed(self, flat: Any, leading: tuple[int, ...], leaf: Leaf) -> Any:
         is_numpy = isinstance(flat, np.ndarray)
         if not leaf.size:
-            return np.zeros(leading + leaf.shape, leaf.dtype) if is_numpy else _torch_empty(flat, leading + leaf.shape, leaf.dtype)
+            shape = leading + leaf.shape
+            return np.zeros(shape, leaf.dtype) if is_numpy else flat.new_empty(shape, dtype=_torch_dtype(leaf.dtype))
         if len(self.shape) > 1:  # one leaf, and the row is it
             return flat
         part = flat[..., leaf.offset : leaf.offset + leaf.length]
@@ -241,12 +243,12 @@ def path_text(name: str, path: Path) -> str:
 
 
 def _leaf(path: Path, space: Any) -> Leaf:
-    own = np.dtype(space.dtype)
+    own = np.dtype(space.dtype.type)  # in native byte order, and the very object that arrays of it carry
     shape = tuple(space.shape or ())
     if isinstance(space, spaces.Box):
         if own.kind not in "biuf" or own.itemsize > WIDEST:
             raise SpaceError(f"{path_text('a part of the space', path)} has dtype {own}, at most 64 bits are supported: {space}")
-        return Leaf(path, space, shape, own.newbyteorder("="), own.newbyteorder("="), None, space.low, space.high)
+        return Leaf(path, space, shape, own, own, None, space.low, space.high)
     if isinstance(space, spaces.MultiBinary):
         return Leaf(path, space, shape, own, own, None, np.zeros(shape, own), np.ones(shape, own))
     n = np.asarray(space.n if isinstance(space, spaces.Discrete) else space.nvec).astype(np.int64)
@@ -261,9 +263,7 @@ def _placed(leaves: list[Leaf], in_bytes: bool) -> tuple[tuple[Leaf, ...], int]:
     for leaf in leaves:
         unit = leaf.dtype.itemsize if in_bytes else 1
         end = -(-end // unit) * unit
-        placed.append(
-            Leaf(leaf.path, leaf.space, leaf.shape, leaf.dtype, leaf.own_dtype, leaf.start, leaf.low, leaf.high, end, leaf.size * unit)
-        )
+        placed.append(replace(leaf, offset=end, length=leaf.size * unit))
         end += leaf.size * unit
         widest = max(widest, unit)
     return tuple(placed), -(-end // widest) * widest
@@ -291,11 +291,3 @@ def _torch_dtype(dtype: np.dtype[Any]) -> Any:
     import torch
 
     return getattr(torch, dtype.name)
-
-
-def _torch_empty(like: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
-    return like.new_empty(shape, dtype=_torch_dtype(dtype))
-
-
-def _comma(shape: tuple[int, ...]) -> str:
-    return ", ".join(map(str, shape))

@@ -77,26 +77,26 @@ def mixed(leaves: Sequence[tuple[Path, Any]], name: str) -> SpaceError:
     )
 
 
-def _own(space: Any, columns: Array, first: int) -> tuple[Sequence[Any], int]:
+def _own(space: Any, columns: Array, first: int) -> tuple[Any, int]:
     """The value of every row for one part of the space, from columns [rows, numbers] on, and the column behind it.
 
     Every array is the env's own: a copy, which it may change.
     """
     if isinstance(space, (spaces.Dict, spaces.Tuple)):
-        parts, end = [], first
+        parts: list[Any] = []
+        end = first
         for part in space.spaces.values() if isinstance(space, spaces.Dict) else space.spaces:
             values, end = _own(part, columns, end)
             parts.append(values)
-        rows = list(zip(*parts, strict=True)) if parts else [()] * len(columns)
+        rows: list[Any] = list(zip(*parts, strict=True)) if parts else [()] * len(columns)
         if isinstance(space, spaces.Tuple):
             return rows, end
         keys = tuple(space.spaces)
         return [dict(zip(keys, values, strict=True)) for values in rows], end
     end = first + _numbers(space)
-    part = columns[:, first:end]
     if isinstance(space, spaces.Discrete):
-        return list((part[:, 0].astype(np.int64) + int(space.start)).astype(space.dtype)), end
-    shaped = part.reshape(len(part), *(space.shape or ()))
+        return list((columns[:, first].astype(np.int64) + int(space.start)).astype(space.dtype)), end
+    shaped = columns[:, first:end].reshape(len(columns), *(space.shape or ()))
     if isinstance(space, spaces.Box):
         clipped = np.clip(shaped.astype(space.dtype, copy=False), space.low, space.high)
         return (clipped if space.shape else [np.asarray(action) for action in clipped]), end

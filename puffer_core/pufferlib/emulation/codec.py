@@ -1,4 +1,7 @@
-"""From an env's own observations to the rows of a batch, without changing a value; `pufferlib.structure` says how they lie there."""
+"""From an env's own observations to the rows of a batch, without changing a value.
+
+`pufferlib.structure` says how they lie there, and leads back.
+"""
 
 from __future__ import annotations
 
@@ -80,7 +83,7 @@ PARTS: dict[type, Any] = {dict: Mapping, tuple: (tuple, list)}
 
 def _plan(space: spaces.Space[Any]) -> tuple[list[tuple[int, type, int, Callable[[Any], Any]]], list[int]]:
     """The containers, outermost first, and where the leaves, in the space's order, then stand in the list of parts."""
-    containers = []
+    containers: list[tuple[int, type, int, Callable[[Any], Any]]] = []
     leaves: list[tuple[Path, int]] = []
     waiting: list[tuple[Path, Any, int]] = [((), space, 0)]
     length = 1
@@ -117,7 +120,8 @@ def _refuse_parts(space: Any, value: Any, path: Path) -> None:
             ([key for key in value if key not in space.spaces], "with an unknown key"),
         ):
             if wrong:
-                raise EnvValueError(f"returned {name} {what} {wrong[0]!r}: it has {list(value)}, its space has {list(space.spaces)}")
+                keys = f"it has {list(value)}, its space has {list(space.spaces)}"
+                raise EnvValueError(f"returned {name} {what} {wrong[0]!r}: {keys}")
         parts: Any = space.spaces.items()
     elif isinstance(space, spaces.Tuple):
         if not isinstance(value, (tuple, list)):

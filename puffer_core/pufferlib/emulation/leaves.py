@@ -79,6 +79,4 @@ class LeafWriter:
             raise EnvValueError(f"returned {self.name} from {array.min()} to {array.max()}, which does not fit {own}")
         if plain_python and want == "b" and have in "biu" and np.isin(array, (0, 1)).all():
             return
-        raise EnvTypeError(
-            f"returned {self.name} of dtype {array.dtype}, not {own} as {self.leaf.space}; cast it in the env"
-        )
+        raise EnvTypeError(f"returned {self.name} of dtype {array.dtype}, not {own} as {self.leaf.space}; cast it in the env")

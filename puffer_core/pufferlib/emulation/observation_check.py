@@ -6,25 +6,17 @@ Types, shapes and keys are not checked here: they are, one observation at a time
 from __future__ import annotations
 
 import warnings
-from typing import Any, NoReturn
+from typing import Literal, NoReturn
 
 import numpy as np
 from gymnasium import spaces
 
 from pufferlib.buffers import Array
 from pufferlib.emulation.leaves import NAME
-from pufferlib.errors import ConfigError, EnvValueError, NonFiniteEnvError
+from pufferlib.errors import EnvValueError, NonFiniteEnvError
 from pufferlib.structure import Leaf, Structure, path_text
 
-MODES = ("first", "always", "off")
 FIRST_STEPS = 100
-
-
-def check_mode(mode: Any) -> str:
-    """Raises ConfigError for a mode that does not exist."""
-    if mode not in MODES:
-        raise ConfigError(f"check must be one of {', '.join(MODES)}, got {mode!r}")
-    return str(mode)
 
 
 class ObservationCheck:
@@ -38,7 +30,7 @@ class ObservationCheck:
     """
 
     def __init__(self, structure: Structure) -> None:
-        self.mode = "first"
+        self.mode: Literal["first", "always", "off"] = "first"
         self._structure = structure
         self._left = FIRST_STEPS
         self._all_float = structure.dtype.kind == "f"
@@ -86,7 +78,8 @@ class ObservationCheck:
             if self.mode == "always":
                 raise EnvValueError(text)
             self._left = 0
-            warnings.warn(f"{text}; said once, check='always' makes it an error, check='off' is silent", RuntimeWarning, stacklevel=4)
+            text += "; said once: check='always' makes it an error, check='off' is silent"
+            warnings.warn(text, RuntimeWarning, stacklevel=4)
             return
 
 

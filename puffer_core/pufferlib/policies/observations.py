@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Literal
+import math
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -10,17 +11,23 @@ from gymnasium import spaces
 from torch import Tensor, nn
 
 from pufferlib.errors import ConfigError, SpaceError
+from pufferlib.structure import Leaf, structure_of
 
 MAX_ONEHOT_WIDTH = 65_536
 """A one-hot layer wider than this is surely a mistake (a space without a small highest code)."""
+MAX_CHOICE_WIDTH = 1024
+"""Choices (Discrete, MultiDiscrete) with more codes than this are scaled instead, unless encode="onehot" is asked for."""
 
 
 class ObservationEncoder(nn.Module):
-    """Flatten observations [rows, *shape] of a Box to float32 [rows, width].
+    """Flatten observations [rows, *shape] of an env to float32 [rows, width].
 
-    encode="scale": integers are divided by the largest magnitude that their Box allows (pixels by 255, codes by the highest
-        code), so they lie in [-1, 1]; floats pass unchanged.
-    encode="onehot": every integer becomes `high - low + 1` numbers, one of which is 1. Floats are refused.
+    encode="scale": whole numbers are divided by the largest magnitude that their Box allows (pixels by 255, codes by the
+        highest code), so they lie in [-1, 1]; floats pass unchanged; choices (Discrete, MultiDiscrete) become one-hot.
+    encode="onehot": every whole number becomes `high - low + 1` numbers, one of which is 1. A Box of floats is refused;
+        floats beside whole numbers, in a structured space, pass unchanged.
+
+    The leaves of a structured space stand behind one another, in the space's order.
     """
 
     def __init__(self, space: spaces.Box, encode: Literal["scale", "onehot"] = "scale") -> None:
@@ -29,31 +36,73 @@ class ObservationEncoder(nn.Module):
             raise SpaceError(f"this policy reads Box observations, got {space}; write your own encoder for other spaces")
         if encode not in ("scale", "onehot"):
             raise ConfigError(f"encode must be scale or onehot, got {encode!r}")
-        self.encode = encode
-        self.size = int(np.prod(space.shape))
-        is_float = space.dtype.kind == "f"
-        low, high = space.low.reshape(-1).astype(np.float64), space.high.reshape(-1).astype(np.float64)
-        self.width = self.size
-        self.scale: Tensor | None
-        self.offset: Tensor
-        if encode == "onehot":
-            if is_float:
-                raise ConfigError(f"encode='onehot' needs integer observations, got {space.dtype}; use encode='scale'")
-            sizes = (high - low + 1).astype(np.int64)
-            self.width = int(sizes.sum())
-            if self.width > MAX_ONEHOT_WIDTH:
-                raise ConfigError(f"encode='onehot' would make {self.width} inputs of {space}; at most {MAX_ONEHOT_WIDTH} go")
-            offset = np.concatenate([[0], np.cumsum(sizes)[:-1]]) - low.astype(np.int64)
-            self.register_buffer("offset", torch.as_tensor(offset, dtype=torch.int64), persistent=False)
-        largest = np.maximum(np.maximum(np.abs(low), np.abs(high)), 1.0)
-        scale = None if is_float or (largest == 1).all() else torch.as_tensor(1.0 / largest, dtype=torch.float32)
-        self.register_buffer("scale", scale, persistent=False)
+        self.structure = structure_of(space)
+        leaves = [leaf for leaf in self.structure.leaves if leaf.size]
+        if encode == "onehot" and all(leaf.dtype.kind == "f" for leaf in leaves):
+            raise ConfigError(f"encode='onehot' needs integer observations, got {space.dtype}; use encode='scale'")
+        parts = [_encoder(leaf, encode) for leaf in leaves]
+        self.width = sum(part.width for part in parts)
+        if encode == "onehot" and self.width > MAX_ONEHOT_WIDTH:
+            raise ConfigError(f"encode='onehot' would make {self.width} inputs of {space}; at most {MAX_ONEHOT_WIDTH} go")
+        if len(parts) > 1 and not self.structure.is_bytes and all(isinstance(part, ScaleLeaf) for part in parts):
+            parts = [_whole_row(parts)]  # faster than one by one
+        self.parts: Any = nn.ModuleList(parts)
 
     def forward(self, observations: Tensor) -> Tensor:
         """observations: [rows, *shape]. Returns float32 [rows, width]."""
-        flat = observations.reshape(observations.shape[0], self.size)
-        if self.encode == "onehot":
-            index = flat.long() + self.offset
-            return torch.zeros(flat.shape[0], self.width, device=flat.device).scatter_(1, index, 1.0)
-        flat = flat.float()
+        if len(self.parts) == 1:
+            return self.parts[0](observations)  # type: ignore[no-any-return]
+        return torch.cat([part(self.structure.stored(observations, part.leaf)) for part in self.parts], 1)
+
+
+class ScaleLeaf(nn.Module):
+    """Numbers, times a factor each where there is a `scale`."""
+
+    def __init__(self, leaf: Leaf, width: int, scale: Tensor | None) -> None:
+        super().__init__()
+        self.leaf, self.width = leaf, width
+        self.scale: Tensor | None
+        self.register_buffer("scale", scale, persistent=False)
+
+    def forward(self, values: Tensor) -> Tensor:
+        flat = values.reshape(values.shape[0], self.width).float()
         return flat if self.scale is None else flat * self.scale
+
+
+class OneHotLeaf(nn.Module):
+    """`sizes[i]` numbers for the i-th whole number, counted from `low[i]`."""
+
+    def __init__(self, leaf: Leaf, low: np.ndarray[Any, Any], sizes: np.ndarray[Any, Any]) -> None:
+        super().__init__()
+        self.leaf, self.width = leaf, int(sizes.sum())
+        first = np.concatenate([[0], np.cumsum(sizes)[:-1]]) - low
+        self.offset: Tensor
+        self.register_buffer("offset", torch.as_tensor(first, dtype=torch.int64), persistent=False)
+
+    def forward(self, values: Tensor) -> Tensor:
+        index = values.reshape(values.shape[0], self.leaf.size).long() + self.offset
+        return torch.zeros(index.shape[0], self.width, device=index.device).scatter_(1, index, 1.0)
+
+
+def _encoder(leaf: Leaf, encode: str) -> ScaleLeaf | OneHotLeaf:
+    low, high = leaf.low.reshape(-1), leaf.high.reshape(-1)
+    if leaf.dtype.kind == "f":
+        return ScaleLeaf(leaf, leaf.size, None)
+    width = sum(int(b) - int(a) + 1 for a, b in zip(low, high, strict=True)) if encode == "onehot" or leaf.is_choice else math.inf
+    if encode == "onehot" and width > MAX_ONEHOT_WIDTH:
+        raise ConfigError(f"encode='onehot' would make {width} inputs of {leaf.space}; at most {MAX_ONEHOT_WIDTH} go")
+    if encode == "onehot" or width <= MAX_CHOICE_WIDTH:
+        whole = low.astype(np.int64)
+        return OneHotLeaf(leaf, whole, high.astype(np.int64) - whole + 1)
+    largest = np.maximum(np.maximum(np.abs(low.astype(np.float64)), np.abs(high.astype(np.float64))), 1.0)
+    scale = None if (largest == 1).all() else torch.as_tensor(1.0 / largest, dtype=torch.float32)
+    return ScaleLeaf(leaf, leaf.size, scale)
+
+
+def _whole_row(parts: list[Any]) -> ScaleLeaf:
+    """One encoder for leaves of one dtype."""
+    width = sum(part.width for part in parts)
+    if all(part.scale is None for part in parts):
+        return ScaleLeaf(parts[0].leaf, width, None)
+    factors = [torch.ones(part.width) if part.scale is None else part.scale for part in parts]
+    return ScaleLeaf(parts[0].leaf, width, torch.cat(factors))

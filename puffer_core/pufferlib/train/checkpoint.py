@@ -24,6 +24,7 @@ import torch
 from torch import nn
 
 from pufferlib.errors import CheckpointError
+from pufferlib.structure import path_text
 
 if TYPE_CHECKING:
     from pufferlib.train.puffe_rl import PuffeRL
@@ -144,6 +145,9 @@ def describe_env(env: Any) -> dict[str, Any]:
 
 def space_signature(space: gymnasium.spaces.Space[Any]) -> str:
     """The space's class, sizes and dtype, in one line. Bounds are left out: printed floats differ between versions."""
+    if structure := getattr(space, "structure", None):
+        leaves = ", ".join(f"{path_text('', leaf.path)} {leaf.dtype}{list(leaf.shape)}" for leaf in structure.leaves)
+        return f"{type(structure.space).__name__}({leaves})"
     if isinstance(space, gymnasium.spaces.Box):
         return f"Box({space.shape}, {space.dtype})"
     return str(space)
