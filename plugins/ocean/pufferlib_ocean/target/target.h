@@ -99,61 +99,88 @@ static inline int target_init(Target *g, const TargetArgs *args, void *arena, Pu
 #define TARGET_UNROLLED static inline
 #endif
 
-/* A point's key is its squared distance, below it its index: floats that are not negative are ordered as their bits are, and
- * the least of such numbers is found without branches, which nobody could predict. */
-TARGET_UNROLLED void target_keys(TargetPoints points, int n, float x, float y, uint64_t *keys) {
-    float squared[TARGET_MAX_POINTS];
+TARGET_UNROLLED void target_squared_distances(TargetPoints points, int n, float x, float y, float *squared) {
     for (int i = 0; i < n; i++) {
         float dx = points.x[i] - x, dy = points.y[i] - y;
         squared[i] = dx * dx + dy * dy;
     }
+}
+
+/* How many points are nearer than each, or as near and before it: its place in the order. Without branches, which nobody
+ * could predict. */
+TARGET_UNROLLED void target_ranks(const float *squared, int n, int32_t *ranks) {
+    for (int i = 0; i < n; i++) ranks[i] = 0;
+    for (int j = 0; j < n; j++)
+        for (int i = 0; i < n; i++) ranks[i] += (squared[j] < squared[i]) | ((squared[j] == squared[i]) & (j < i));
+}
+
+/* A point's key is its squared distance, below it its index + 1: floats that are not negative are ordered as their bits are. */
+TARGET_UNROLLED void target_keys(const float *squared, int n, uint64_t *keys) {
     for (int i = 0; i < n; i++) {
         uint32_t bits;
         memcpy(&bits, &squared[i], sizeof bits);
-        keys[i] = (uint64_t)bits << 32 | (uint32_t)i;
+        keys[i] = (uint64_t)bits << 32 | (uint32_t)(i + 1);
     }
 }
 
-TARGET_UNROLLED int target_nearest(const uint64_t *keys, int n) {
-    uint64_t least = keys[0];
-    for (int i = 1; i < n; i++) least = keys[i] < least ? keys[i] : least;
-    return (int)(uint32_t)least;
+/* The least key above `last`: nothing has to be taken out of the array, which would hold up the processor. */
+TARGET_UNROLLED uint64_t target_next(const uint64_t *keys, int n, uint64_t last) {
+    uint64_t least = UINT64_MAX;
+    for (int i = 0; i < n; i++) {
+        uint64_t key = keys[i] > last ? keys[i] : UINT64_MAX;
+        least = key < least ? key : least;
+    }
+    return least;
 }
 
 /* Where something is, in 4 floats. By the difference of angles, cos(b - h) = cos b cos h + sin b sin h, and so on; a thing
  * right here has bearing 0, as atan2(0, 0) has. */
 static inline void target_write_relative(const Target *g, int i, float x, float y, float *out) {
     float dx = x - g->agents.x[i], dy = y - g->agents.y[i], distance = sqrtf(dx * dx + dy * dy);
-    float scale = distance > 0.0f ? 1.0f / distance : 0.0f;
-    float cos_bearing = distance > 0.0f ? dx * scale : 1.0f, sin_bearing = dy * scale;
-    float cos_heading = g->headings.x[i], sin_heading = g->headings.y[i];
-    out[0] = puffer_unit(dx * g->per_width);
-    out[1] = puffer_unit(dy * g->per_height);
-    out[2] = puffer_unit(cos_bearing * cos_heading + sin_bearing * sin_heading);
-    out[3] = puffer_unit(sin_bearing * cos_heading - cos_bearing * sin_heading);
+    float cos_heading = g->headings.x[i], sin_heading = g->headings.y[i], cos_bearing = 1.0f, sin_bearing = 0.0f;
+    if (distance > 0.0f) {
+        float scale = 1.0f / distance;
+        cos_bearing = dx * scale;
+        sin_bearing = dy * scale;
+    }
+    out[0] = dx * g->per_width;
+    out[1] = dy * g->per_height;
+    out[2] = cos_bearing * cos_heading + sin_bearing * sin_heading;
+    out[3] = sin_bearing * cos_heading - cos_bearing * sin_heading;
 }
 
-/* Writes the `shown` nearest points, from the nearest on; agent i itself, at index `except`, is none of them. */
-TARGET_UNROLLED float *target_write_nearest(const Target *g, int i, TargetPoints points, int n, int except, int shown,
-                                            float *out) {
-    uint64_t keys[TARGET_MAX_POINTS];
-    target_keys(points, n, g->agents.x[i], g->agents.y[i], keys);
-    if (except >= 0) keys[except] = UINT64_MAX;
-    for (int k = 0; k < shown; k++, out += 4) {
-        int nearest = target_nearest(keys, n);
-        target_write_relative(g, i, points.x[nearest], points.y[nearest], out);
-        keys[nearest] = UINT64_MAX;
+/* All goals are shown, so each goes straight to its place. */
+TARGET_UNROLLED void target_write_goals(const Target *g, int i, int goals, float *out) {
+    float squared[TARGET_MAX_POINTS];
+    int32_t ranks[TARGET_MAX_POINTS];
+    target_squared_distances(g->goals, goals, g->agents.x[i], g->agents.y[i], squared);
+    target_ranks(squared, goals, ranks);
+    for (int j = 0; j < goals; j++) target_write_relative(g, i, g->goals.x[j], g->goals.y[j], out + 4 * ranks[j]);
+}
+
+/* Few of the others are shown: they are looked for one after the other. */
+TARGET_UNROLLED void target_write_others(const Target *g, int i, int agents, float *out) {
+    float squared[TARGET_MAX_POINTS];
+    uint64_t keys[TARGET_MAX_POINTS], last = 0;
+    target_squared_distances(g->agents, agents, g->agents.x[i], g->agents.y[i], squared);
+    target_keys(squared, agents, keys);
+    keys[i] = UINT64_MAX;
+    for (int k = 0; k < g->others; k++) {
+        last = target_next(keys, agents, last);
+        int other = (int)(uint32_t)last - 1;
+        target_write_relative(g, i, g->agents.x[other], g->agents.y[other], out + 4 * k);
     }
-    return out;
 }
 
 TARGET_UNROLLED void target_write_row(const Target *g, int i, int goals, int agents, float *out) {
-    out = target_write_nearest(g, i, g->goals, goals, -1, goals, out);
-    out = target_write_nearest(g, i, g->agents, agents, i, g->others, out);
-    out[0] = puffer_unit(g->agents.x[i] * g->per_width);
-    out[1] = puffer_unit(g->agents.y[i] * g->per_height);
-    out[2] = puffer_unit(g->speeds[i] * (1.0f / TARGET_MAX_SPEED));
-    out[3] = puffer_unit((float)g->t * g->per_max_steps);
+    target_write_goals(g, i, goals, out);
+    out += 4 * goals;
+    target_write_others(g, i, agents, out);
+    out += 4 * g->others;
+    out[0] = g->agents.x[i] * g->per_width;
+    out[1] = g->agents.y[i] * g->per_height;
+    out[2] = g->speeds[i] * (1.0f / TARGET_MAX_SPEED);
+    out[3] = (float)g->t * g->per_max_steps;
 }
 
 static inline void target_write_obs(const Target *g, void *rows) {
@@ -163,6 +190,8 @@ static inline void target_write_obs(const Target *g, void *rows) {
         if (goals == 4 && agents == 8) target_write_row(g, i, 4, 8, out);
         else target_write_row(g, i, goals, agents, out);
     }
+    for (float *out = (float *)rows, *end = out + agents * g->obs_size; out < end; out += 4)
+        for (int k = 0; k < 4; k++) out[k] = puffer_unit(out[k]); /* four at a time are one vector */
 }
 
 /* ---------------------------------------------------------------- the step */
