@@ -1,0 +1,1 @@
+from pufferlib_ocean.spaces.spaces import Spaces as Spaces
