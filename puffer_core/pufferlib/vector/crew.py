@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import multiprocessing
+import multiprocessing.process
 import os
 import pickle
 import signal
@@ -93,9 +94,12 @@ class Crew:
         arguments = (place, self._maker, theirs, [*inherited, ours] if self.start_method == "fork" else [])
         name = f"pufferlib-worker-{place.seat.worker}"
         try:
-            process = context.Process(target=run_worker, args=arguments, name=name, daemon=True)
+            process = context.Process(target=run_worker, args=arguments, name=name)
             with _interrupts_held():
                 process.start()
+            # The crew ends its workers itself. multiprocessing would wait for them at exit, and in a forked copy of this
+            # process as well.
+            getattr(multiprocessing.process, "_children", set()).discard(process)
         except BaseException:
             ours.close()
             raise

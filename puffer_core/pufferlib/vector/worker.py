@@ -224,8 +224,6 @@ def _prepare_process(place: Place) -> None:
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     if hasattr(signal, "pthread_sigmask"):
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
-    # Envs may start processes of their own, which multiprocessing refuses to daemons. Ours are looked after by close().
-    multiprocessing.current_process()._config["daemon"] = False  # type: ignore[attr-defined]
     for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
         os.environ.setdefault(name, "1")
     limit_threads()
@@ -236,7 +234,8 @@ def _prepare_process(place: Place) -> None:
     if torch is not None:
         torch.manual_seed(int(words[0]))
     gc.freeze()  # what a fork brought along need not be looked at again, nor its pages be copied
-    watched = place.in_main_thread and die_with_parent()  # the end of another thread would count as the parent's
+    # For the system the parent is the thread that started this process: only a main thread lives as long as the parent does.
+    watched = place.parent != 0 and place.in_main_thread and die_with_parent()
     if parent_is_gone(place):
         os._exit(1)
     if not watched:
