@@ -26,20 +26,17 @@ cdef extern from "flags.h" nogil:
     ctypedef struct FlagsWorker:
         PortAtomic command, done, sleeping, status, steps
         int kind, source, target
-    ctypedef struct FlagsPatience:
-        int64_t spin_ns
-        int yielding
     FlagsHead *flags_head(char *)
     FlagsGroup *flags_group(char *, int)
     FlagsWorker *flags_worker(char *, int)
     int port_load(PortAtomic *)
     int port_add(PortAtomic *, int)
     void port_store(PortAtomic *, int)
-    int flags_await(PortAtomic *, int, PortAtomic *, FlagsPatience, int64_t)
+    int flags_await(PortAtomic *, int, PortAtomic *, int64_t, int64_t)
     void flags_order(char *, int, int, int, int)
     void flags_order_group(char *, int, int, int, int)
     void flags_finish(char *, int, int, int)
-    int flags_wait(char *, const int *, int, FlagsPatience, int64_t)
+    int flags_wait(char *, const int *, int, int64_t, int64_t)
 
 cdef extern from *:
     """
@@ -72,18 +69,18 @@ cdef class Flags:
     """One process's view of the flags. The parent gives orders and waits for groups; a worker takes orders and finishes them.
 
     memory: a writable buffer of `flags_bytes(groups, workers)`; the parent's constructor clears it
-    spin_ns, yielding: how long a waiter spins before it sleeps, and whether it gives its core away meanwhile
+    spin_ns: how long a waiter spins before it sleeps; 0 where there are more waiters than cores
     One thread of a process at a time.
     """
 
     cdef Py_buffer view
     cdef char *base
     cdef int groups, workers
-    cdef FlagsPatience patience
+    cdef int64_t spin_ns
     cdef int seen
     cdef int *wanted  # [groups]: scratch of `wait`
 
-    def __cinit__(self, memory, int groups, int workers, *, int64_t spin_ns=0, bint yielding=False, bint clear=False):
+    def __cinit__(self, memory, int groups, int workers, *, int64_t spin_ns=0, bint clear=False):
         self.base = NULL
         self.wanted = NULL
         PyObject_GetBuffer(memory, &self.view, PyBUF_SIMPLE | PyBUF_WRITABLE)
@@ -97,7 +94,7 @@ cdef class Flags:
         self.wanted = <int *>calloc(groups, sizeof(int))
         if self.wanted == NULL:
             raise MemoryError(f"no memory for {groups} groups")
-        self.patience.spin_ns, self.patience.yielding = spin_ns, yielding
+        self.spin_ns = spin_ns
         if clear:
             memset(self.base, 0, flags_bytes(groups, workers))
             flags_head(self.base).groups = groups
@@ -135,7 +132,7 @@ cdef class Flags:
             self.wanted[count] = group
             count += 1
         with nogil:
-            found = flags_wait(self.base, self.wanted, count, self.patience, ns)
+            found = flags_wait(self.base, self.wanted, count, self.spin_ns, ns)
         if found == FLAGS_INTERRUPTED:
             PyErr_CheckSignals()
             return FLAGS_WAIT_OVER
@@ -194,7 +191,7 @@ cdef class Flags:
         cdef FlagsWorker *w = flags_worker(self.base, worker)
         cdef int came
         with nogil:
-            came = flags_await(&w.command, self.seen, &w.sleeping, self.patience, ns)
+            came = flags_await(&w.command, self.seen, &w.sleeping, self.spin_ns, ns)
         if not came:
             PyErr_CheckSignals()
             return None

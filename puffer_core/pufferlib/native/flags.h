@@ -1,7 +1,9 @@
 /* Flags in shared memory, by which one process hands work to others and hears that it is done.
  *
- * A waiter spins for a moment, then sleeps until it is woken (a futex on Linux, naps that grow to 2 ms elsewhere). Whoever
- * changes a flag makes a system call only if somebody sleeps on it. Workers belong to groups; a group is done when all of
+ * A waiter spins for a moment, then sleeps until it is woken (a futex on Linux, naps that grow to 2 ms elsewhere). Where there
+ * are more waiters than cores it sleeps at once, which gives the core away as sched_yield would, but the system wakes it
+ * promptly: one that yielded to a busy process waits for the end of that one's time slice. Whoever changes a flag makes a
+ * system call only if somebody sleeps on it. Workers belong to groups; a group is done when all of
  * its workers are. Every atomic operation is sequentially consistent: sleepers rely on one order that all processes see. */
 #ifndef PUFFER_FLAGS_H
 #define PUFFER_FLAGS_H
@@ -12,9 +14,6 @@
 #include <linux/futex.h>
 #include <sys/syscall.h>
 #include <unistd.h>
-#endif
-#if !defined(_WIN32)
-#include <sched.h>
 #endif
 
 #define FLAGS_LINE 128 /* no two processes' flags in one cache line, nor in a pair of lines that are fetched together */
@@ -40,11 +39,6 @@ typedef struct {
     PortAtomic sleeping, status, steps;
     int kind, source, target;
 } FlagsWorker;
-
-typedef struct {
-    int64_t spin_ns;
-    int yielding; /* more waiters than cores: give the core away while spinning */
-} FlagsPatience;
 
 static inline FlagsHead *flags_head(char *base) { return (FlagsHead *)base; }
 static inline FlagsGroup *flags_group(char *base, int group) { return (FlagsGroup *)(base + FLAGS_LINE * (size_t)(1 + group)); }
@@ -81,22 +75,13 @@ static inline void flags_wake(PortAtomic *word) {
 #endif
 }
 
-static inline void flags_yield(void) {
-#if defined(_WIN32)
-    SwitchToThread();
-#else
-    sched_yield();
-#endif
-}
-
 /* Wait until *word is no longer `seen`: 1, or 0 when that did not happen within `ns` or a signal came. */
-static inline int flags_await(PortAtomic *word, int seen, PortAtomic *sleeping, FlagsPatience patience, int64_t ns) {
+static inline int flags_await(PortAtomic *word, int seen, PortAtomic *sleeping, int64_t spin_ns, int64_t ns) {
     int64_t begin = port_now_ns(), waited = 0;
-    for (int i = 1; patience.spin_ns > 0; i++) {
+    for (int i = 1; spin_ns > 0; i++) {
         if (port_load(word) != seen) return 1;
-        if (patience.yielding) flags_yield();
-        else port_pause();
-        if ((patience.yielding || i % FLAGS_SPIN_CHECK == 0) && port_now_ns() - begin > patience.spin_ns) break;
+        port_pause();
+        if (i % FLAGS_SPIN_CHECK == 0 && port_now_ns() - begin > spin_ns) break;
     }
     port_store(sleeping, 1);
     for (;;) {
@@ -147,7 +132,7 @@ static inline void flags_finish(char *base, int worker, int command, int status)
 }
 
 /* The first of these groups that is done, FLAGS_FAILED if a worker failed, or FLAGS_WAIT_OVER. */
-static inline int flags_wait(char *base, const int *groups, int count, FlagsPatience patience, int64_t ns) {
+static inline int flags_wait(char *base, const int *groups, int count, int64_t spin_ns, int64_t ns) {
     FlagsHead *head = flags_head(base);
     int64_t until = port_now_ns() + ns;
     for (;;) {
@@ -157,7 +142,7 @@ static inline int flags_wait(char *base, const int *groups, int count, FlagsPati
         for (int i = 0; i < count; i++)
             if (port_load(&flags_group(base, groups[i])->remaining) == 0) return groups[i];
         if (left <= 0) return FLAGS_WAIT_OVER;
-        if (!flags_await(&head->bell, seen, &head->sleeping, patience, left)) {
+        if (!flags_await(&head->bell, seen, &head->sleeping, spin_ns, left)) {
             if (port_now_ns() < until) return FLAGS_INTERRUPTED;
         }
     }

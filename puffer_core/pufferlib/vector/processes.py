@@ -33,8 +33,7 @@ from pufferlib.vector.vec_env import EnvFacts, Info, VecEnv
 from pufferlib.vector.worker import REQUEST, RESET, STEP, Place
 
 SPIN_NS = 50_000
-YIELDING_SPIN_NS = 5_000
-"""On a machine with fewer cores than waiters a spinning process keeps another from its work."""
+"""How long a process that waits spins where there is a core for each, before it sleeps."""
 CHECK_S = 1.0
 """While batches keep coming, dead and hanging workers are looked for this often."""
 
@@ -97,11 +96,8 @@ class ProcessesVec(VecEnv):
         self._infos: list[list[Info]] = [[] for _ in range(shape.num_batches)]
         self._block: SharedBlock | None = None
         self._flags_block = SharedBlock(flags_bytes(shape.num_batches, shape.num_workers))
-        crowded = shape.num_workers + 1 > available_cpus()
-        spin = YIELDING_SPIN_NS if crowded else SPIN_NS
-        self._flags = Flags(
-            self._flags_block.memory, shape.num_batches, shape.num_workers, spin_ns=spin, yielding=crowded, clear=True
-        )
+        memory, spin = self._flags_block.memory, places[0].spin_ns
+        self._flags = Flags(memory, shape.num_batches, shape.num_workers, spin_ns=spin, clear=True)
         self._workers_of = [
             range(group * shape.num_workers // shape.num_batches, (group + 1) * shape.num_workers // shape.num_batches)
             for group in range(shape.num_batches)
@@ -358,14 +354,12 @@ class ProcessesVec(VecEnv):
 def _places(shape: VecShape, seed: Any, start_method: str) -> list[Place]:
     share = shape.envs_per_worker
     seeds = spread_seed(secrets.randbits(63) if seed is None else seed, shape.num_envs)
-    crowded = shape.num_workers + 1 > available_cpus()
     return [
         Place(
             Seat(worker, worker * share, share),
             shape.num_batches,
             shape.num_workers,
-            YIELDING_SPIN_NS if crowded else SPIN_NS,
-            crowded,
+            SPIN_NS if shape.num_workers + 1 <= available_cpus() else 0,
             (worker, *seeds[worker * share : (worker + 1) * share]),
             0 if start_method == "forkserver" else os.getpid(),
             in_main_thread(),

@@ -47,7 +47,6 @@ class Place:
     groups: int
     workers: int
     spin_ns: int
-    yielding: bool
     entropy: tuple[int, ...]
     """Seeds the global random generators, differently in every worker."""
     parent: int
@@ -69,7 +68,7 @@ def run_worker(place: Place, maker: Any, connection: Connection, inherited: list
     with contextlib.suppress(BrokenPipeError, ConnectionResetError, EOFError):  # the parent is gone, or has given this one up
         try:
             memory = receive_memory(connection)
-            flags = Flags(memory, place.groups, place.workers, spin_ns=place.spin_ns, yielding=place.yielding)
+            flags = Flags(memory, place.groups, place.workers, spin_ns=place.spin_ns)
             if isinstance(maker, bytes):
                 maker = pickle.loads(maker)
             connection.send(None)  # started, everything imported: from now on the envs' own time counts
