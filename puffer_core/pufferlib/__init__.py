@@ -14,7 +14,8 @@ TYPE_CHECKING = False  # typing itself takes milliseconds to import; type checke
 if TYPE_CHECKING:
     from typing import Any
 
-    from pufferlib import errors
+    from pufferlib import errors, wrappers
+    from pufferlib.bridges import from_vector, to_sb3
     from pufferlib.buffers import Buffers
     from pufferlib.config.train_config import TrainConfig
     from pufferlib.env import PufferEnv
@@ -23,7 +24,9 @@ if TYPE_CHECKING:
     from pufferlib.native import get_include
     from pufferlib.structure import structure_of, unflatten
     from pufferlib.train.puffe_rl import PuffeRL
+    from pufferlib.tuning import autotune
     from pufferlib.vector import Batch, VecEnv, make_vec
+    from pufferlib.wrappers import Wrapper
 
     __version__: str
 
@@ -34,7 +37,10 @@ _HOME = {
     "PufferEnv": "pufferlib.env",
     "TrainConfig": "pufferlib.config.train_config",
     "VecEnv": "pufferlib.vector",
+    "Wrapper": "pufferlib.wrappers",
+    "autotune": "pufferlib.tuning",
     "emulate": "pufferlib.make",
+    "from_vector": "pufferlib.bridges",
     "get_include": "pufferlib.native",
     "list_envs": "pufferlib.make",
     "load_policy": "pufferlib.eval",
@@ -42,6 +48,7 @@ _HOME = {
     "make_vec": "pufferlib.vector",
     "register": "pufferlib.make",
     "structure_of": "pufferlib.structure",
+    "to_sb3": "pufferlib.bridges",
     "unflatten": "pufferlib.structure",
 }
 
@@ -52,9 +59,12 @@ __all__ = [
     "PufferEnv",
     "TrainConfig",
     "VecEnv",
+    "Wrapper",
     "__version__",
+    "autotune",
     "emulate",
     "errors",
+    "from_vector",
     "get_include",
     "list_envs",
     "load_policy",
@@ -62,7 +72,9 @@ __all__ = [
     "make_vec",
     "register",
     "structure_of",
+    "to_sb3",
     "unflatten",
+    "wrappers",
 ]
 
 
@@ -72,8 +84,8 @@ def __getattr__(name: str) -> Any:
         value = getattr(module, name)
         if module.__name__ == "pufferlib.make":  # its import has put the module where the function belongs
             globals()["make"] = module.make
-    elif name == "errors":
-        value = importlib.import_module("pufferlib.errors")
+    elif name in ("errors", "wrappers"):
+        value = importlib.import_module(f"pufferlib.{name}")
     elif name == "__version__":
         from importlib.metadata import version
 

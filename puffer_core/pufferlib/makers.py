@@ -127,8 +127,10 @@ def find_emulator(env: Any) -> tuple[Callable[..., PufferEnv], tuple[str, ...]]:
         from pufferlib.emulation.stacked import Stacked
 
         return Stacked, ()
+    from pufferlib.wrappers.per_env import innermost
+
     emulators = registry().emulators()
-    for cls in type(env).__mro__:
+    for cls in type(innermost(env)).__mro__:
         for spec in emulators:
             if f"{cls.__module__}:{cls.__qualname__}" in spec.classes:
                 return registry().resolve(spec.target, spec), spec.options

@@ -34,6 +34,8 @@ BUILT_IN = {
     "list": Command("pufferlib.cli.list_envs:run", "list the environments"),
     "plugins": Command("pufferlib.cli.plugins:run", "list the plugins, what they register and what failed to load"),
     "bench": Command("pufferlib.cli.bench:run", "measure an environment's steps per second"),
+    "autotune": Command("pufferlib.cli.autotune:run", "find the fastest back end, workers and batch size here"),
+    "check": Command("pufferlib.cli.check:run", "check that an environment or a plugin keeps its contract"),
 }
 HEAD = "usage: puffer COMMAND ...\n\nTrain and watch agents at millions of environment steps per second.\n"
 EXAMPLES = """\

@@ -69,7 +69,7 @@ def _asynchronous(make: Callable[[], VecEnv], actions: list[Array], seed: int) -
         vec.async_reset(seed=seed)
         trace: list[list[Array]] = []
         taken = np.zeros(vec.num_agents, int)
-        for _ in range((len(actions) + 1) * vec.num_batches):
+        while taken.min() <= len(actions):
             batch = vec.recv()
             if len(batch.observations) != vec.agents_per_batch or batch.rows.stop - batch.rows.start != vec.agents_per_batch:
                 raise CheckError(
@@ -79,9 +79,10 @@ def _asynchronous(make: Callable[[], VecEnv], actions: list[Array], seed: int) -
             if (taken[batch.rows] != step).any():
                 raise CheckError(f"recv() handed over {batch.rows}, whose rows have not all been handed over equally often")
             taken[batch.rows] += 1
-            _place(trace, step, vec, batch.rows, batch[:4])
-            if step < len(actions):
-                vec.send(actions[step][batch.rows], slot=(step + 1) % 3)
+            if step <= len(actions):
+                _place(trace, step, vec, batch.rows, batch[:4])
+            # A batch that is through goes on, unseen: kept back, it would get the actions meant for a slower one.
+            vec.send(actions[min(step, len(actions) - 1)][batch.rows], slot=(step + 1) % 3)
         return trace
     finally:
         vec.close()

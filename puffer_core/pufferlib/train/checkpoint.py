@@ -1,8 +1,9 @@
 """Checkpoints: everything a run needs to go on, in one file that `torch.load(path, weights_only=True)` reads.
 
 Saved: the policy and the optimizer, the counters (from which the schedule follows), the states of all random generators, the
-settings, which env and spaces they belong to, and versions. Not saved: the envs. After loading they are reset with a seed made of
-`seed` and `global_step`, and recurrent states start anew, so a resumed run sees other episodes than an uninterrupted one.
+settings, which env and spaces they belong to, versions, and what an env that has `state_dict` gives: the statistics of wrappers.
+Not saved: the envs. After loading they are reset with a seed made of `seed` and `global_step`, and recurrent states start anew, so
+a resumed run sees other episodes than an uninterrupted one.
 
 A file is written under another name, flushed to the disk and then renamed, so a name never stands for half a checkpoint.
 """
@@ -54,6 +55,7 @@ def save_checkpoint(trainer: PuffeRL, path: str | PathLike[str]) -> None:
         "agent_steps": trainer.metrics.agent_steps,
         "rate_factor": trainer.rate_factor,
         "random": random_states(trainer.generator),
+        "env_state": pack(env_state(trainer.env)),
     }
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -77,6 +79,7 @@ def load_checkpoint(trainer: PuffeRL, path: str | PathLike[str]) -> None:
     """Put the state in `path` into `trainer`. Raises CheckpointError, before anything is changed, if it does not fit."""
     content = read_checkpoint(path, trainer.device)
     check_fits(content, trainer, path)
+    saved_env_state = check_env_state(content, trainer.env, path)
     try:
         trainer.optimizer.load_state_dict(content["optimizer"])
     except ValueError as error:
@@ -86,6 +89,58 @@ def load_checkpoint(trainer: PuffeRL, path: str | PathLike[str]) -> None:
     trainer.rate_factor = content["rate_factor"]
     trainer.metrics.resume(trainer.global_step, content["agent_steps"])
     restore_random_states(content["random"], trainer.generator)
+    if saved_env_state:
+        trainer.env.load_state_dict(saved_env_state)
+
+
+def load_env_state(env: Any, path: str | PathLike[str]) -> None:
+    """Give `env` the statistics of its wrappers that a checkpoint holds, as for an evaluation. Raises CheckpointError."""
+    state = check_env_state(read_checkpoint(path), env, path)
+    if state:
+        env.load_state_dict(state)
+
+
+def env_state(env: Any) -> dict[str, Any]:
+    """What an env with a `state_dict` remembers: nested dicts of arrays and numbers; {} for others."""
+    return dict(env.state_dict()) if hasattr(env, "state_dict") else {}
+
+
+def check_env_state(content: dict[str, Any], env: Any, path: str | PathLike[str]) -> dict[str, Any]:
+    """The env's part of a checkpoint. Raises CheckpointError if names or shapes are not those of this env's own state."""
+    saved, own = unpack(content.get("env_state", {})), env_state(env)
+    theirs, ours = describe_state(saved), describe_state(own)
+    if theirs != ours:
+        raise CheckpointError(
+            f"{path} holds env statistics {theirs or 'of no wrapper'}, this run's env has {ours or 'none'}: wrap the env likewise"
+        )
+    return saved
+
+
+def describe_state(state: Any) -> Any:
+    """Names and shapes."""
+    if isinstance(state, dict):
+        return {name: describe_state(part) for name, part in state.items()}
+    return tuple(np.shape(state))
+
+
+def pack(state: Any) -> Any:
+    """Arrays become their bytes, which every device can hold; numbers stay."""
+    if isinstance(state, dict):
+        return {name: pack(part) for name, part in state.items()}
+    if isinstance(state, (np.ndarray, np.generic)):
+        array = np.asarray(state)
+        return [array.dtype.str, list(array.shape), torch.frombuffer(bytearray(array.tobytes()), dtype=torch.uint8)]
+    return state
+
+
+def unpack(state: Any) -> Any:
+    """Undo `pack`."""
+    if isinstance(state, dict):
+        return {name: unpack(part) for name, part in state.items()}
+    if isinstance(state, list):
+        dtype, shape, data = state
+        return np.frombuffer(data.cpu().numpy().tobytes(), dtype).reshape(shape).copy()
+    return state
 
 
 def read_checkpoint(path: str | PathLike[str], device: torch.device | str = "cpu") -> dict[str, Any]:

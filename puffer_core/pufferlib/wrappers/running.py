@@ -1,0 +1,146 @@
+"""Observations and rewards normalised by running statistics, which are part of a trainer's checkpoint.
+
+With several batches that are handed over as they finish, the statistics grow in that order; `in_order=True` makes the same run
+every time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from gymnasium import spaces
+from gymnasium.vector import AutoresetMode
+
+from pufferlib.buffers import Array
+from pufferlib.errors import ConfigError
+from pufferlib.vector import VecEnv
+from pufferlib.wrappers.base import Step, VecWrapper, plain_box
+
+PRIOR = 1e-4
+"""The weight, in samples, of mean 0 and variance 1 before anything was seen; the same as Gymnasium's and Stable-Baselines3's."""
+
+
+class RunningMoments:
+    """Mean and variance of everything seen so far, float64 (Chan, Golub & LeVeque 1983, update of pooled moments)."""
+
+    def __init__(self, shape: tuple[int, ...] = ()) -> None:
+        self.mean = np.zeros(shape)
+        self.var = np.ones(shape)
+        self.count = PRIOR
+
+    def update(self, values: Array) -> None:
+        """values: [n, *shape]; n = 0 changes nothing."""
+        n = len(values)
+        if not n:
+            return
+        mean, var = np.mean(values, axis=0, dtype=np.float64), np.var(values, axis=0, dtype=np.float64)
+        delta, total = mean - self.mean, self.count + n
+        square = self.var * self.count + var * n + delta**2 * (self.count * n / total)
+        self.mean, self.var, self.count = self.mean + delta * (n / total), square / total, total
+
+    def state(self) -> dict[str, Any]:
+        return {"mean": np.array(self.mean), "var": np.array(self.var), "count": float(self.count)}
+
+    def load(self, state: Mapping[str, Any]) -> None:
+        """Raises ConfigError if the shapes differ."""
+        mean, var = np.asarray(state["mean"], np.float64), np.asarray(state["var"], np.float64)
+        if mean.shape != self.mean.shape:
+            raise ConfigError(f"running statistics of shape {mean.shape} do not fit an env whose have {self.mean.shape}")
+        self.mean, self.var, self.count = mean.copy(), var.copy(), float(state["count"])
+
+
+class NormalizeObservation(VecWrapper):
+    """Observations as float32 with mean 0 and variance 1 in every coordinate, by the statistics of all rows; over a VecEnv.
+
+    epsilon: added to the variance. clip: results are cut to [-clip, clip]; None: not.
+    Every observation counts once: in a step where an episode ends its true last one and the next one's first. Rows whose mask is
+    0 do not count. `update_statistics = False` freezes them, as for an evaluation. `moments` holds them.
+    """
+
+    owned = ("observations", "final_observations")
+
+    def __init__(self, env: VecEnv, epsilon: float = 1e-8, clip: float | None = None) -> None:
+        self.epsilon, self.clip = _positive("epsilon", epsilon), None if clip is None else _positive("clip", clip)
+        shape = plain_box(env, "NormalizeObservation").shape
+        self.moments = RunningMoments(shape)
+        self.update_statistics = True
+        bound = np.inf if self.clip is None else self.clip
+        super().__init__(env, observation_space=spaces.Box(-bound, bound, shape, np.float32))
+
+    def receive(self, step: Step) -> None:
+        inner, outer = step.inner, step.outer
+        ended = inner.terminals | inner.truncations
+        rows = np.flatnonzero(ended)
+        if self.metadata["autoreset_mode"] == AutoresetMode.NEXT_STEP:  # the last one stands here, the first one in the next step
+            self._see(inner.observations)
+            outer.final_observations[rows] = self._normal(inner.final_observations[rows])
+        elif len(rows):
+            seen = inner.observations.copy()
+            seen[rows] = inner.final_observations[rows]
+            self._see(seen if inner.masks.all() else seen[inner.masks])
+            outer.final_observations[rows] = self._normal(inner.final_observations[rows])
+            self._see(inner.observations[rows])
+        else:
+            self._see(inner.observations if inner.masks.all() else inner.observations[inner.masks])
+        outer.observations[...] = self._normal(inner.observations)
+
+    def own_state(self) -> dict[str, Any]:
+        return self.moments.state()
+
+    def load_own_state(self, state: Mapping[str, Any]) -> None:
+        self.moments.load(state)
+
+    def _see(self, observations: Array) -> None:
+        if self.update_statistics:
+            self.moments.update(observations)
+
+    def _normal(self, observations: Array) -> Array:
+        normal: Array = (observations - self.moments.mean) / np.sqrt(self.moments.var + self.epsilon)
+        return normal if self.clip is None else np.clip(normal, -self.clip, self.clip)
+
+
+class NormalizeReward(VecWrapper):
+    """Rewards divided by the standard deviation of the discounted return so far, of all rows; over a VecEnv.
+
+    gamma: the discount. clip: results are cut to [-clip, clip]; None: not. Rewards are not centred. The return starts anew after
+    an episode's end, terminal or truncated. `update_statistics = False` freezes the statistics; `moments` holds them.
+    """
+
+    owned = ("rewards",)
+
+    def __init__(self, env: VecEnv, gamma: float = 0.99, epsilon: float = 1e-8, clip: float | None = None) -> None:
+        if not 0 <= gamma <= 1:
+            raise ConfigError(f"gamma must be in [0, 1], got {gamma!r}")
+        self.gamma, self.epsilon = gamma, _positive("epsilon", epsilon)
+        self.clip = None if clip is None else _positive("clip", clip)
+        self.moments = RunningMoments()
+        self.update_statistics = True
+        self._returns = np.zeros(env.num_agents)
+        super().__init__(env)
+
+    def receive(self, step: Step) -> None:
+        inner, returns = step.inner, self._returns[step.rows]
+        if step.is_reset:
+            returns[:] = 0
+            step.outer.rewards[:] = 0
+            return
+        returns[:] = returns * self.gamma + inner.rewards
+        if self.update_statistics:
+            self.moments.update(returns if inner.masks.all() else returns[inner.masks])
+        returns[inner.terminals | inner.truncations | ~inner.masks] = 0
+        rewards = inner.rewards / np.sqrt(self.moments.var + self.epsilon)
+        step.outer.rewards[:] = rewards if self.clip is None else np.clip(rewards, -self.clip, self.clip)
+
+    def own_state(self) -> dict[str, Any]:
+        return self.moments.state()
+
+    def load_own_state(self, state: Mapping[str, Any]) -> None:
+        self.moments.load(state)
+
+
+def _positive(name: str, value: float) -> float:
+    if not value > 0:
+        raise ConfigError(f"{name} must be above 0, got {value!r}")
+    return float(value)
