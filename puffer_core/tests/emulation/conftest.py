@@ -1,11 +1,16 @@
 """A Gymnasium env that counts, to be bent by each test, and one that refuses actions outside of its space."""
 
+import contextlib
+
 import gymnasium
 import numpy as np
 import pytest
 from gymnasium import spaces
 
 import pufferlib
+from pufferlib.plugins import registry
+
+BACKENDS = [spec.name for spec in registry().backends() if spec.name in ("serial", "processes")]
 
 
 class Counting(gymnasium.Env):
@@ -66,3 +71,28 @@ def each():
         return pufferlib.emulate(lambda: next(left)(), num_envs=len(factories))
 
     return make
+
+
+@pytest.fixture(params=BACKENDS)
+def make(request):
+    """`make(env, num_envs=4)`: a VecEnv with two workers, of every back end that takes Python envs."""
+    with contextlib.ExitStack() as stack:
+
+        def made(env, num_envs=4, **kwargs):
+            num_envs = len(env) if isinstance(env, list) else num_envs
+            vec = pufferlib.emulate(env, num_envs=num_envs, num_workers=2, backend=request.param, **kwargs)
+            stack.callback(vec.close)
+            return vec
+
+        yield made
+
+
+@pytest.fixture
+def telling(strict):
+    """Counts like the others, refuses actions outside of its space, and tells in its info which one it got."""
+
+    class Telling(strict):
+        def info(self):
+            return {"got": self.got, "kind": type(self.got).__name__}
+
+    return Telling
