@@ -64,6 +64,8 @@ class BuiltInPolicy:
     """Recurrent layers of mingru."""
     encode: Literal["scale", "onehot"] | None = None
     """How integer observations enter the network: scaled to 0..1, or one-hot."""
+    standardise: bool | None = None
+    """Whether inputs are standardised by running statistics of the observations (mlp, lstm, mingru)."""
 
 
 @dataclass(kw_only=True)

@@ -7,7 +7,7 @@ from typing import Any, Literal
 from gymnasium import spaces
 from torch import Tensor, nn
 
-from pufferlib.policies.layers import Heads, dense_stack
+from pufferlib.policies.layers import Heads, InputLinear, dense_stack
 from pufferlib.policies.observations import ObservationEncoder
 
 
@@ -16,13 +16,18 @@ class MLP(nn.Module):
 
     def __init__(
         self, observation_space: spaces.Box, action_space: spaces.Space[Any], *, hidden_size: int = 128, num_layers: int = 2,
-        encode: Literal["scale", "onehot"] = "scale",
+        encode: Literal["scale", "onehot"] = "scale", standardise: bool = True,
     ) -> None:  # fmt: skip
         super().__init__()
         self.encoder = ObservationEncoder(observation_space, encode)
-        self.body = dense_stack(self.encoder.width, hidden_size, num_layers)
+        self.body = dense_stack(self.encoder.width, hidden_size, num_layers, standardise=standardise and encode == "scale")
         self.heads = Heads(hidden_size, action_space)
 
     def forward(self, observations: Tensor) -> tuple[Any, Tensor]:
         """observations: [rows, *shape]. Returns (action parameters, value [rows])."""
         return self.heads(self.body(self.encoder(observations)))  # type: ignore[no-any-return]
+
+    def update_statistics(self, observations: Tensor) -> None:
+        """Take observations [n, *shape] into what inputs are standardised by. The trainer calls it between rollouts."""
+        if isinstance(self.body[0], InputLinear):
+            self.body[0].update(self.encoder(observations))

@@ -14,7 +14,7 @@ import torch
 from gymnasium import spaces
 from torch import Tensor, nn
 
-from pufferlib.policies.layers import Heads, dense_stack
+from pufferlib.policies.layers import Heads, InputLinear, dense_stack
 from pufferlib.policies.observations import ObservationEncoder
 
 State = Any
@@ -56,11 +56,11 @@ class _Recurrent(nn.Module):
 
     def __init__(
         self, observation_space: spaces.Box, action_space: spaces.Space[Any], core: nn.Module, hidden_size: int, num_layers: int,
-        encode: Literal["scale", "onehot"],
+        encode: Literal["scale", "onehot"], standardise: bool,
     ) -> None:  # fmt: skip
         super().__init__()
         self.encoder = ObservationEncoder(observation_space, encode)
-        self.body = dense_stack(self.encoder.width, hidden_size, num_layers)
+        self.body = dense_stack(self.encoder.width, hidden_size, num_layers, standardise=standardise and encode == "scale")
         self.core = core
         self.heads = Heads(hidden_size, action_space)
 
@@ -82,15 +82,21 @@ class _Recurrent(nn.Module):
         parameters, value = self.heads(features)
         return parameters, value, state
 
+    def update_statistics(self, observations: Tensor) -> None:
+        """Take observations [n, *shape] into what inputs are standardised by. The trainer calls it between rollouts."""
+        if isinstance(self.body[0], InputLinear):
+            self.body[0].update(self.encoder(observations))
+
 
 class LSTM(_Recurrent):
     """Encoder of `num_layers` GELU layers, LSTM (Hochreiter and Schmidhuber 1997), heads."""
 
     def __init__(
         self, observation_space: spaces.Box, action_space: spaces.Space[Any], *, hidden_size: int = 128, num_layers: int = 1,
-        encode: Literal["scale", "onehot"] = "scale",
+        encode: Literal["scale", "onehot"] = "scale", standardise: bool = True,
     ) -> None:  # fmt: skip
-        super().__init__(observation_space, action_space, LSTMCore(hidden_size, hidden_size), hidden_size, num_layers, encode)
+        core = LSTMCore(hidden_size, hidden_size)
+        super().__init__(observation_space, action_space, core, hidden_size, num_layers, encode, standardise)
 
 
 class MinGRU(_Recurrent):
@@ -98,9 +104,10 @@ class MinGRU(_Recurrent):
 
     def __init__(
         self, observation_space: spaces.Box, action_space: spaces.Space[Any], *, hidden_size: int = 128, num_layers: int = 1,
-        core_layers: int = 1, encode: Literal["scale", "onehot"] = "scale",
+        core_layers: int = 1, encode: Literal["scale", "onehot"] = "scale", standardise: bool = True,
     ) -> None:  # fmt: skip
-        super().__init__(observation_space, action_space, MinGRUCore(hidden_size, core_layers), hidden_size, num_layers, encode)
+        core = MinGRUCore(hidden_size, core_layers)
+        super().__init__(observation_space, action_space, core, hidden_size, num_layers, encode, standardise)
 
 
 class LSTMCore(nn.Module):

@@ -34,6 +34,9 @@ from pufferlib.train.nonfinite import find_bad_rows, rollout_error, update_error
 from pufferlib.train.optim import Optimizer, clip_gradients, scheduled_rate
 from pufferlib.train.rollout import Rollout
 
+STATISTICS_SAMPLES = 16_384
+"""About how many observations of each rollout a policy is shown for standardising its inputs."""
+
 
 class PuffeRL:
     """Trains `policy` on `env`.
@@ -108,6 +111,7 @@ class PuffeRL:
                 self.metrics.explained_variance = explained_variance(values[:-1], target, valid)
             if not self._learn(minibatches.epoch(advantage, target, self._prio_beta()), ratios, values):
                 break
+        self._update_statistics(valid)
         self.epoch += 1
         self.metrics.add_trained(valid, minibatches.all_valid)
         self.metrics.times["learn"] += time.perf_counter() - start
@@ -230,6 +234,14 @@ class PuffeRL:
         self.metrics.skipped_rows += int(bad.sum())
         self.rollout.forget(bad)
         return self.rollout.masks & ~bad
+
+    def _update_statistics(self, valid: Tensor) -> None:
+        """Show a policy that standardises its inputs some real observations of this rollout, after it was learnt from."""
+        update = getattr(self.policy, "update_statistics", None)
+        if update is None:
+            return
+        every = min(len(valid), max(1, valid.numel() // STATISTICS_SAMPLES))  # steps, for an even share of all rows
+        update(self.rollout.observations[:-1][::every][valid[::every]])
 
     def _scaled_rewards(self) -> Tensor:
         rewards, config = self.rollout.rewards, self.config
