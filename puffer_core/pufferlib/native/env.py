@@ -19,6 +19,7 @@ import operator
 import re
 import secrets
 from collections.abc import Sequence
+from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
@@ -50,6 +51,28 @@ class DrawCommands(NamedTuple):
     """structured [count]: kind, color (0xRRGGBBAA), v (float32[6]), data and size (a part of `data`)"""
     data: Array
     """uint8: texts, tile codes and palettes"""
+
+
+@dataclass(frozen=True)
+class ActionCheck:
+    """Raises ActionError, naming the row, where an action is outside of the space or NaN. Can be sent to other processes."""
+
+    game: str
+    space: Space[Any]
+
+    def __call__(self, actions: Array, first_row: int) -> None:
+        space = self.space
+        if isinstance(space, Box):
+            bad = ~((actions >= space.low) & (actions <= space.high))  # NaN compares false
+            valid = f"in [{space.low.min():g}, {space.high.max():g}]"
+        else:
+            assert isinstance(space, (Discrete, MultiDiscrete))
+            sizes = np.asarray(space.n if isinstance(space, Discrete) else space.nvec)
+            bad = (actions < 0) | (actions >= sizes) | (actions != np.floor(actions))
+            valid = f"an integer in [0, {sizes})" if sizes.ndim == 0 else f"integers below {sizes.tolist()}"
+        if bad.any():
+            row = int(np.argwhere(bad)[0][0])
+            raise ActionError(f"{self.game}: the action of row {first_row + row} must be {valid}, got {actions[row]}")
 
 
 class NativeEnv(PufferEnv):
@@ -113,6 +136,7 @@ class NativeEnv(PufferEnv):
         self.render_mode = render_mode
         self.check_actions = check_actions
         self.single_observation_space, self.single_action_space = cls.spaces(self.args)
+        self.require_valid_actions = ActionCheck(owner, self.single_action_space)
         self.agents_per_env = int(cls.agents(self.args))
         self.num_agents = self.num_envs * self.agents_per_env
         self._seed = seed
@@ -233,21 +257,6 @@ class NativeEnv(PufferEnv):
                     given, *(given.dtype.type(x) for x in (0 if given.dtype.kind == "u" else -1, np.iinfo(np.int32).max))
                 )
         return np.ascontiguousarray(given, dtype)
-
-    def require_valid_actions(self, actions: Array, first_row: int) -> None:
-        """Raise ActionError, naming the row, where an action is outside of the space or NaN."""
-        space = self.single_action_space
-        if isinstance(space, Box):
-            bad = ~((actions >= space.low) & (actions <= space.high))  # NaN compares false
-            valid = f"in [{space.low.min():g}, {space.high.max():g}]"
-        else:
-            assert isinstance(space, (Discrete, MultiDiscrete))
-            sizes = np.asarray(space.n if isinstance(space, Discrete) else space.nvec)
-            bad = (actions < 0) | (actions >= sizes) | (actions != np.floor(actions))
-            valid = f"an integer in [0, {sizes})" if sizes.ndim == 0 else f"integers below {sizes.tolist()}"
-        if bad.any():
-            row = int(np.argwhere(bad)[0][0])
-            raise ActionError(f"{type(self).name()}: the action of row {first_row + row} must be {valid}, got {actions[row]}")
 
     def drain_log(self) -> dict[str, float]:
         """Means over the row-episodes that ended since the last call, and their number `n`; {} if none ended."""

@@ -42,6 +42,7 @@ def make_vec(
     Raises ConfigError (a ValueError) before anything starts, naming the arguments, their values and what would work.
     """
     from pufferlib.plugins import registry
+    from pufferlib.plugins.hints import provider
 
     native = is_native(maker)
     found = registry()
@@ -49,7 +50,9 @@ def make_vec(
     shape = check_shape(num_envs, num_workers, batch_size, envs_per_worker, default_workers=cpus)
     names = {spec.name for spec in found.backends()}
     if backend not in names | {"auto"}:
-        raise ConfigError(f"backend={backend!r} is not registered; registered: auto, {', '.join(sorted(names))}")
+        hint = provider(str(backend), {plugin.name for plugin in found.plugins() if plugin.status == "ok"})
+        install = f"; install it with: {hint}" if hint else ""
+        raise ConfigError(f"backend={backend!r} is not registered; registered: auto, {', '.join(sorted(names))}{install}")
     spec = found.find("backend", choose_backend(native, shape.num_workers, names) if backend == "auto" else backend)
     if spec.native_only and not native:
         raise ConfigError(f"backend={backend!r} steps native envs only, and this one is not; use auto or serial")

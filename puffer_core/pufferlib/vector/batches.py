@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+from gymnasium.vector import VectorEnv
 
 from pufferlib.buffers import Array, Buffers
 from pufferlib.env import PufferEnv
@@ -32,7 +33,8 @@ def as_batch(env: Any) -> PufferEnv:
     if isinstance(env, VecEnv):
         return VecBatch(env)
     kind = f"{type(env).__module__}.{type(env).__qualname__}"
-    raise EnvError(f"an env maker must return a PufferEnv batch or a VecEnv, got a {kind}")
+    advice = "; wrap it: pufferlib.from_vector(env)" if isinstance(env, VectorEnv) else ""
+    raise EnvError(f"an env maker must return a PufferEnv batch or a VecEnv, got a {kind}{advice}")
 
 
 class VecBatch(PufferEnv):

@@ -50,8 +50,11 @@ class Failure:
         return kind(self.text)
 
 
-def describe(error: BaseException, seat: Seat, pid: int, place: str) -> Failure:
-    """An exception that `place` ("step", "reset", "__init__" ...) raised in the worker of `seat`."""
+def describe(error: BaseException, seat: Seat, pid: int | str, place: str) -> Failure:
+    """An exception that `place` ("step", "reset", "__init__" ...) raised in the worker of `seat`.
+
+    pid: the process id, and on a cluster the node as well, as in "4711 on node-3"
+    """
     who = f"worker {seat.worker}, pid {pid}"
     kind = next((cls.__name__ for cls in type(error).__mro__ if getattr(pufferlib.errors, cls.__name__, None) is cls), "")
     text = _safe_text(error)

@@ -16,7 +16,11 @@ def pack_maker(maker: Any, start_method: str) -> bytes:
     Raises ConfigError that names the maker and what would work.
     """
     try:
-        return _dumps(maker)
+        import cloudpickle
+    except ImportError:
+        cloudpickle = None
+    try:
+        return dumps(maker, cloudpickle)
     except Exception as error:
         raise ConfigError(
             f"the env maker {maker_name(maker)} cannot be sent to worker processes with start_method={start_method!r} "
@@ -35,10 +39,9 @@ def maker_name(maker: Any) -> str:
     return str(getattr(maker, "__qualname__", None) or repr(maker))
 
 
-def _dumps(value: Any) -> bytes:
-    try:
-        import cloudpickle
-    except ImportError:
+def dumps(value: Any, cloudpickle: Any) -> bytes:
+    """A maker as bytes, by this cloudpickle module, or by pickle where it is None."""
+    if cloudpickle is None:
         return pickle.dumps(value)
 
     class Pickler(cloudpickle.Pickler):  # type: ignore[misc]

@@ -78,7 +78,7 @@ class ProcessesVec(VecEnv):
         hang_timeout_s: float | None = None,
         restart_workers: bool = False,
     ) -> None:
-        _check_hang_timeout(hang_timeout_s)
+        check_hang_timeout(hang_timeout_s)
         if not isinstance(restart_workers, bool):
             raise ConfigError(f"restart_workers must be True or False, got {restart_workers!r}")
         self._crew = Crew(maker, start_method, hang_timeout_s)
@@ -106,7 +106,7 @@ class ProcessesVec(VecEnv):
         try:
             facts = self._crew.start(places, self._flags_block)
             for worker, other in enumerate(facts[1:], 1):
-                _check_same(facts[0], other, worker)
+                check_same(facts[0], other, worker)
             self._facts = facts[0]
             super().__init__(facts[0], shape, seed=seed, in_order=in_order)
         except BaseException:
@@ -296,7 +296,7 @@ class ProcessesVec(VecEnv):
         rows = slice(worker * share, (worker + 1) * share)
         last = self._slot_views[order.source].observations[rows].copy()
         self._flags.replace(worker)
-        _check_same(self._facts, self._crew.replace(worker, self._flags_block), worker)
+        check_same(self._facts, self._crew.replace(worker, self._flags_block), worker)
         self._replaced.add(worker)
         self._restarts += 1
         self._request("attach", [worker], len(self._slot_views))
@@ -368,14 +368,16 @@ def _places(shape: VecShape, seed: Any, start_method: str) -> list[Place]:
     ]
 
 
-def _check_same(first: EnvFacts, other: EnvFacts, worker: int) -> None:
+def check_same(first: EnvFacts, other: EnvFacts, worker: int) -> None:
+    """Raises SpaceError where a worker's envs are not like the first one's."""
     for name in ("observation_space", "action_space", "agents_per_env", "action_mask_size"):
         ours, theirs = getattr(first, name), getattr(other, name)
         if ours != theirs:
             raise SpaceError(f"worker {worker}'s envs have {name} {theirs}, unlike env 0 with {ours}")
 
 
-def _check_hang_timeout(value: Any) -> None:
+def check_hang_timeout(value: Any) -> None:
+    """Raises ConfigError for what is no `hang_timeout_s`."""
     if value is None:
         return
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not value > 0:

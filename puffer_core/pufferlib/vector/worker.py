@@ -135,7 +135,7 @@ class Worker:
     def _answer_group(self, name: str, work: Callable[..., Any], *arguments: Any) -> None:
         try:
             infos = work(*arguments)
-            payload = self._pack(infos) if infos else b""
+            payload = pack_infos(infos) if infos else b""
         except BaseException as error:
             self._fail(describe(error, self._place.seat, os.getpid(), name))
             return
@@ -156,20 +156,6 @@ class Worker:
         self._bound = -1
         self._flags.finish(self._number, FAILURE)
         self._connection.send(failure)
-
-    def _pack(self, infos: Any) -> bytes:
-        try:
-            return pickle.dumps(infos, pickle.HIGHEST_PROTOCOL)
-        except Exception as error:
-            for info in infos:
-                try:
-                    pickle.dumps(info)
-                except Exception:
-                    raise WorkerError(
-                        f"env {info.get('env_index', '?')} returned an info that cannot be sent to the parent process "
-                        f"({type(error).__name__}: {error}): {info!r:.500}"
-                    ) from None
-            raise
 
     def request_attach(self, slots: int) -> None:
         """New storage: [slots, all rows, ...]."""
@@ -204,6 +190,22 @@ class Worker:
             self._connection.send(describe(error, self._place.seat, os.getpid(), "close"))
 
 
+def pack_infos(infos: Any) -> bytes:
+    """Infos as bytes for `pickle.loads`. Raises WorkerError that names the env whose info cannot be sent."""
+    try:
+        return pickle.dumps(infos, pickle.HIGHEST_PROTOCOL)
+    except Exception as error:
+        for info in infos:
+            try:
+                pickle.dumps(info)
+            except Exception:
+                raise WorkerError(
+                    f"env {info.get('env_index', '?')} returned an info that cannot be sent to the parent process "
+                    f"({type(error).__name__}: {error}): {info!r:.500}"
+                ) from None
+        raise
+
+
 def parent_is_gone(place: Place) -> bool:
     if place.parent and os.getppid() != place.parent:
         return True
@@ -218,6 +220,16 @@ def limit_threads() -> None:
         torch.set_num_threads(1)
 
 
+def seed_generators(entropy: tuple[int, ...]) -> None:
+    """Seed the global random generators: random's, numpy's and torch's."""
+    words = np.random.SeedSequence(entropy).generate_state(8)
+    random.seed(words.tobytes())
+    np.random.seed(words)
+    torch = sys.modules.get("torch")
+    if torch is not None:
+        torch.manual_seed(int(words[0]))
+
+
 def _prepare_process(place: Place) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which then stops the workers
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
@@ -226,12 +238,7 @@ def _prepare_process(place: Place) -> None:
     for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
         os.environ.setdefault(name, "1")
     limit_threads()
-    words = np.random.SeedSequence(place.entropy).generate_state(8)
-    random.seed(words.tobytes())
-    np.random.seed(words)
-    torch = sys.modules.get("torch")
-    if torch is not None:
-        torch.manual_seed(int(words[0]))
+    seed_generators(place.entropy)
     gc.freeze()  # what a fork brought along need not be looked at again, nor its pages be copied
     # For the system the parent is the thread that started this process: only a main thread lives as long as the parent does.
     watched = place.parent != 0 and place.in_main_thread and die_with_parent()
