@@ -55,7 +55,8 @@ class ActionCodec:
         if isinstance(space, spaces.Discrete):
             if actions.view(np.uint32).max() >= self._sizes:  # negative numbers are large ones there
                 self._refuse(actions, (actions < 0) | (actions >= self._sizes), first_row)
-            return (actions + int(space.start) if space.start else actions).tolist()
+            choices = actions.astype(np.int64) + int(space.start) if space.start else actions
+            return list(choices.astype(space.dtype))  # of the type that a sample has; CartPole checks it faster than an int
         if isinstance(self.space, spaces.Box):
             if np.isnan(actions).any():
                 self._refuse(actions, np.isnan(actions), first_row)
@@ -92,7 +93,7 @@ def _own(space: Any, columns: Array, first: int) -> tuple[Any, int]:
         if isinstance(space, spaces.Tuple):
             return rows, end
         keys = tuple(space.spaces)
-        return [dict(zip(keys, values, strict=True)) for values in rows], end
+        return [dict(zip(keys, values)) for values in rows], end
     end = first + _numbers(space)
     if isinstance(space, spaces.Discrete):
         return list((columns[:, first].astype(np.int64) + int(space.start)).astype(space.dtype)), end

@@ -109,26 +109,27 @@ class EmulatedBatch(PufferEnv):
         rewards: list[float] = []
         said: dict[int, Info] = {}
         ended: list[int] = []
-        index, result = 0, NO_RESULT
+        result = NO_RESULT
         try:
-            for index, (step, choice) in enumerate(zip(self._steps, choices, strict=True)):
+            for step, choice in zip(self._steps, choices, strict=True):
                 result = step(choice)
                 observation, reward, terminal, truncation, info = result
                 if type(observation) is not array or observation.dtype is not dtype or observation.shape != shape:
                     copies.append(pack(observation))
                 else:
                     copies.append(observation.tobytes())
-                rewards.append(reward if type(reward) is float else reward_value(reward))
                 if terminal is not False or truncation is not False:
                     terminal, truncation = flag_value(terminal, "terminated"), flag_value(truncation, "truncated")
                     if terminal or truncation:
                         # Terminal wins: beyond a true end there is nothing to bootstrap.
+                        index = len(rewards)
                         terminals[index], truncations[index] = terminal, truncation and not terminal
                         ended.append(index)
                 if info or type(info) is not dict:
-                    said[index] = info_value(info)
+                    said[len(rewards)] = info_value(info)
+                rewards.append(reward if type(reward) is float else reward_value(reward))
         except Exception as error:
-            self._blame_step(error, index, result)
+            self._blame_step(error, len(rewards), result)
         observations[:] = np.frombuffer(b"".join(copies), dtype).reshape(observations.shape)
         with np.errstate(over="ignore"):  # beyond float32: found below, as infinity
             self.rewards[:] = rewards

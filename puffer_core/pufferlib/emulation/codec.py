@@ -65,6 +65,8 @@ class ObservationCodec:
     def encode(self, observation: Any) -> Array:
         """A row's array, to be copied. Raises EnvTypeError or EnvValueError."""
         if self.identity:
+            if type(observation) is np.ndarray and observation.dtype is self.dtype and observation.shape == self.shape:
+                return observation
             return self._convert(observation)
         return np.frombuffer(self.pack(observation), self.dtype).reshape(self.shape)
 

@@ -20,21 +20,22 @@ def vector_infos(infos: Iterable[dict[str, Any]], num_envs: int) -> dict[str, An
     """
     merged: dict[str, Any] = {}
     for info in infos:
-        _add(merged, info, info["env_index"], num_envs)
-    merged.pop("env_index", None)
-    merged.pop("_env_index", None)
+        _add(merged, info, info["env_index"], num_envs, "env_index")
     return merged
 
 
-def _add(merged: dict[str, Any], info: dict[str, Any], index: int, num_envs: int) -> None:
+def _add(merged: dict[str, Any], info: dict[str, Any], index: int, num_envs: int, skipped: str = "") -> None:
     for key, value in info.items():
+        if key == skipped:
+            continue
         mask = merged.get(f"_{key}")
         if mask is None:
             merged[f"_{key}"] = mask = np.zeros(num_envs, np.bool_)
             merged[key] = {} if type(value) is dict else _new_column(value, num_envs)
         column = merged[key]
         if type(value) is dict and type(column) is dict:
-            _add(column, value, index, num_envs)
+            if value:
+                _add(column, value, index, num_envs)
         elif type(column) is not dict and _layout(value) == (column.dtype, column.shape[1:]):
             column[index] = value
         else:
