@@ -23,6 +23,7 @@ from gymnasium import spaces
 import pufferlib
 from common import best_rates, machine, random_action_sets
 from pufferlib.emulation.gymnasium import GymnasiumBatch
+from pufferlib.vector import make_vec
 
 ENVS = 64
 
@@ -83,22 +84,26 @@ def cartpole() -> None:
     print("bar: 5 x AsyncVectorEnv and SubprocVecEnv\n", flush=True)
 
 
+FRAMES = np.random.default_rng(0).integers(0, 256, (8, 84, 84)).astype(np.uint8)
+
+
 class Frames(gymnasium.Env[Any, Any]):
-    """Atari-sized observations, of which one of eight prepared ones is shown at a time."""
+    """Four stacked frames of Atari's size: each step drops the oldest and adds one of eight prepared ones."""
 
     observation_space, action_space = spaces.Box(0, 255, (4, 84, 84), np.uint8), spaces.Discrete(6)
 
     def __init__(self) -> None:
-        self._frames = np.random.default_rng(0).integers(0, 256, (8, 4, 84, 84)).astype(np.uint8)
+        self._stack = np.zeros((4, 84, 84), np.uint8)
         self._t = 0
 
     def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[Any, dict[str, Any]]:
-        self._t = 0
-        return self._frames[0], {}
+        self._stack[:], self._t = 0, 0
+        return self._stack, {}
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         self._t += 1
-        return self._frames[self._t % 8], 0.0, False, False, {}
+        push(self._stack, self._t)
+        return self._stack, 0.0, False, False, {}
 
 
 class FrameBatch(pufferlib.PufferEnv):
@@ -107,18 +112,23 @@ class FrameBatch(pufferlib.PufferEnv):
     def __init__(self, num_envs: int = 1, buf: Any = None) -> None:
         self.single_observation_space, self.single_action_space = Frames.observation_space, Frames.action_space
         self.num_envs = self.num_agents = num_envs
-        self._frames = Frames()._frames
         self._t = 0
         super().__init__(buf)
 
     def reset(self, seed: Any = None) -> Any:
-        self.observations[:] = self._frames[0]
+        self.observations[:], self._t = 0, 0
         return self.observations, []
 
     def step(self, actions: Any) -> Any:
         self._t += 1
-        self.observations[:] = self._frames[self._t % 8]
+        for stack in self.observations:
+            push(stack, self._t)
         return self.observations, self.rewards, self.terminals, self.truncations, []
+
+
+def push(stack: Any, t: int) -> None:
+    stack[:-1] = stack[1:]
+    stack[-1] = FRAMES[t % 8]
 
 
 def produce(maker: Callable[..., Any], envs: int, seconds: float, made: Any, begin: Any) -> None:
@@ -155,15 +165,15 @@ def atari() -> None:
     """4x84x84 uint8: what reaches the parent, of what the workers can produce."""
     print("| 64 envs with 4x84x84 uint8, 2 workers | steps/s | of what the workers produce alone |\n|---|---|---|")
     for name, maker in (("emulated Gymnasium env", emulated_frames), ("PufferEnv, in place", FrameBatch)):
-        sync = pufferlib.vector.make_vec(maker, num_envs=ENVS, num_workers=2, backend="processes")
-        halves = pufferlib.vector.make_vec(maker, num_envs=ENVS, num_workers=2, batch_size=ENVS // 2, backend="processes")
-        surplus = pufferlib.vector.make_vec(maker, num_envs=2 * ENVS, num_workers=4, batch_size=ENVS // 2, backend="processes")
+        sync = make_vec(maker, num_envs=ENVS, num_workers=2, backend="processes")
+        halves = make_vec(maker, num_envs=ENVS, num_workers=2, batch_size=ENVS // 2, backend="processes")
+        surplus = make_vec(maker, num_envs=2 * ENVS, num_workers=4, batch_size=ENVS // 2, backend="processes")
         works = {"sync": (stepper(sync), ENVS), "async, batches of 32": (pipeline(halves), ENVS // 2),
                  "async, 128 envs, 4 workers": (pipeline(surplus), ENVS // 2)}  # fmt: skip
         alone, best = 0.0, dict.fromkeys(works, 0.0)
-        for _ in range(3):
-            alone = max(alone, production(maker, 2, ENVS // 2))
-            for work, rate in best_rates(works, seconds=1.0, windows=1).items():
+        for _ in range(6):
+            alone = max(alone, production(maker, 2, ENVS // 2, 0.5))
+            for work, rate in best_rates(works, seconds=0.5, windows=1).items():
                 best[work] = max(best[work], rate)
         print(f"| {name}: workers alone | {alone:,.0f} | 1 |")
         for work, rate in best.items():

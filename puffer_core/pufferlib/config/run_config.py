@@ -38,9 +38,27 @@ class VecConfig:
     envs_per_worker: int | None = None
     """Checked against num_envs / num_workers when given."""
     backend: str = "auto"
-    """serial, threads, or another back end that `puffer plugins` lists."""
+    """serial, threads, processes, or another back end that `puffer plugins` lists."""
     in_order: bool = False
     """Take batches in a fixed order rather than as they finish: slower, but the same run every time."""
+    start_method: Literal["auto", "fork", "spawn", "forkserver"] = "auto"
+    """How worker processes start."""
+    hang_timeout_s: float | None = None
+    """A worker process that does not answer for so many seconds is an error; auto: only a warning."""
+    restart_workers: bool = False
+    """Replace a worker process that failed, cut its episodes off, and go on."""
+
+    @property
+    def backend_options(self) -> dict[str, Any]:
+        """What is set of the back end's own options."""
+        options: dict[str, Any] = {}
+        if self.start_method != "auto":
+            options["start_method"] = self.start_method
+        if self.hang_timeout_s is not None:
+            options["hang_timeout_s"] = self.hang_timeout_s
+        if self.restart_workers:
+            options["restart_workers"] = True
+        return options
 
 
 @dataclass(kw_only=True)

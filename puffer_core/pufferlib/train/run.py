@@ -63,7 +63,8 @@ def build_trainer(config: RunConfig) -> PuffeRL:
     try:
         env = pufferlib.make(
             config.env_name, num_envs=vec.num_envs, num_workers=vec.num_workers, batch_size=vec.batch_size,
-            envs_per_worker=vec.envs_per_worker, backend=vec.backend, seed=config.train.seed, in_order=vec.in_order, **config.env,
+            envs_per_worker=vec.envs_per_worker, backend=vec.backend, seed=config.train.seed, in_order=vec.in_order,
+            backend_options=vec.backend_options, **config.env,
         )  # fmt: skip
     except TypeError as error:
         if "unexpected keyword argument" not in str(error):
