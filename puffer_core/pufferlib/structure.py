@@ -5,6 +5,8 @@ A row holds the leaves of a space in the space's own order (never in the order o
 | leaves | the row |
 |---|---|
 | one Box with at least one axis | the Box itself |
+| one number: Discrete, or a Box of shape () | a Box of shape (1,), so that a batch has shape (rows, 1) |
+| one MultiDiscrete or MultiBinary | a Box of its shape |
 | all of one dtype | a Box of that dtype: the leaves, one behind the other |
 | of several dtypes | a Box of bytes (uint8): every leaf at an offset that its dtype is aligned to, zeros between |
 

@@ -93,7 +93,7 @@ def _own(space: Any, columns: Array, first: int) -> tuple[Any, int]:
         if isinstance(space, spaces.Tuple):
             return rows, end
         keys = tuple(space.spaces)
-        return [dict(zip(keys, values)) for values in rows], end
+        return [dict(zip(keys, values, strict=False)) for values in rows], end
     end = first + _numbers(space)
     if isinstance(space, spaces.Discrete):
         return list((columns[:, first].astype(np.int64) + int(space.start)).astype(space.dtype)), end

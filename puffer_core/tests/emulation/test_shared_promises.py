@@ -33,6 +33,30 @@ def test_doubles_become_float32(make, counting):
     assert observations.dtype == np.float32 and (observations == np.float32([0.1, -0.5, 0.2])).all()
 
 
+@pytest.mark.parametrize(
+    ("dtype", "values"),
+    [
+        (np.bool_, [0, 1, 1]),
+        (np.int8, [-128, 127, -1]),
+        (np.uint16, [0, 65535, 1]),
+        (np.int64, [2**53 + 1, -(2**62) - 1, 7]),
+        (np.float16, [0.5, -65504, 6e-8]),
+        (np.float64, [1 / 3, 1e300, -0.0]),
+    ],
+)
+def test_plain_boxes_of_every_dtype_keep_their_bits(make, counting, dtype, values):
+    limits = {"b": (0, 1), "f": (-np.inf, np.inf)}.get(np.dtype(dtype).kind) or (np.iinfo(dtype).min, np.iinfo(dtype).max)
+
+    class Edges(counting):
+        observation_space = spaces.Box(*limits, (3,), dtype)
+
+        def obs(self):
+            return np.array(values, dtype)
+
+    observations = play(make(Edges, check="always"), 1)[0][0]
+    assert observations.dtype == dtype and observations.tobytes() == np.array([values] * 4, dtype).tobytes()
+
+
 @pytest.mark.parametrize("lazy", [False, True])
 def test_envs_may_reuse_their_array_and_their_info(make, counting, lazy):
     class Frames:

@@ -7,7 +7,9 @@ import torch
 from gymnasium import spaces
 
 import pufferlib
+from pufferlib.errors import ConfigError
 from pufferlib.policies import build_policy
+from pufferlib.policies.observations import ObservationEncoder
 
 
 class Guess(gymnasium.Env):
@@ -51,3 +53,34 @@ def test_structured_envs_train_and_their_checkpoints_fit_no_other_structure(name
     assert other.shape == vec.single_observation_space.shape
     with pytest.raises(pufferlib.errors.CheckpointError, match="observation_space"):
         pufferlib.load_policy(tmp_path / "a.pt", other, vec.single_action_space)
+
+
+def encoded(space, value, **settings):
+    structure = pufferlib.structure_of(space)
+    encoder = ObservationEncoder(structure.box, **settings)
+    return encoder(torch.from_numpy(np.stack([structure.flatten(value)] * 2)))[1].tolist()
+
+
+def test_choices_are_one_hot_from_their_start_on():
+    assert encoded(spaces.Discrete(3, start=5), 6) == [0, 1, 0]
+    assert encoded(spaces.MultiDiscrete([2, 3], start=[0, -1]), np.array([1, -1])) == [0, 1, 1, 0, 0]
+    assert encoded(spaces.MultiBinary((2, 2)), np.array([[0, 1], [1, 0]], np.int8)) == [0, 1, 1, 0]
+
+
+def test_very_many_choices_are_scaled():
+    assert encoded(spaces.Discrete(2001), 500) == [0.25]
+    assert encoded(spaces.Tuple((spaces.Discrete(2001), spaces.Discrete(2))), (1000, 1)) == [0.5, 0, 1]
+
+
+def test_parts_of_one_dtype_are_scaled_together_each_by_its_own_bounds():
+    space = spaces.Tuple((spaces.Box(0, 255, (2,), np.uint8), spaces.Box(0, 5, (), np.uint8), spaces.Box(0, 1, (1,), np.uint8)))
+    assert encoded(space, (np.array([51, 255]), 1, [1])) == pytest.approx([0.2, 1, 0.2, 1])
+
+
+def test_onehot_is_for_whole_numbers_and_floats_beside_them_stay():
+    space = spaces.Tuple((spaces.Box(-1, 1, (2,), np.int8), spaces.Box(-9, 9, (1,))))
+    assert encoded(space, (np.array([-1, 1]), [7.5]), encode="onehot") == [1, 0, 0, 0, 0, 1, 7.5]
+    with pytest.raises(ConfigError, match="needs integer observations"):
+        encoded(spaces.Tuple((spaces.Box(-1, 1, (2,)),)), (np.zeros(2),), encode="onehot")
+    with pytest.raises(ConfigError, match="100000 inputs"):
+        encoded(spaces.Dict({"a": spaces.Discrete(100_000), "b": space}), None, encode="onehot")
