@@ -64,6 +64,7 @@ class Adapter:
         self.env = env
         self.metadata = env.metadata
         self.render_mode = getattr(env, "render_mode", None)
+        self._is_dynamic = probe
         if probe:
             env.reset()
         elif not getattr(env, "possible_agents", None):
@@ -104,6 +105,8 @@ class Adapter:
         result = self.env.reset(seed=seed) if options is None else self.env.reset(seed=seed, options=options)
         if not isinstance(result, tuple) or len(result) != 2:
             return result  # the batch refuses it
+        if self._is_dynamic:
+            self._agents.clear()  # another agent may have an old one's name
         return self._translated(*result)
 
     def step(self, actions: Mapping[Any, Any]) -> Any:

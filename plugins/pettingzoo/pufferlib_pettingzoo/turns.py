@@ -55,13 +55,14 @@ class Turns:
         if self.mover not in actions:
             raise EnvValueError(f"selected {self.mover!r} to move, which is none of its living agents {list(actions)}")
         env.step(actions[self.mover])
-        observations = self._observe()
         rewards, terminals, truncations, infos = (
             {agent: values[agent] for agent in env.agents}
             for values in (env.rewards, env.terminations, env.truncations, env.infos)
         )
+        last = {agent: env.observe(agent) for agent in env.agents if terminals[agent] or truncations[agent]}
         self._go_on()
-        return observations, rewards, terminals, truncations, infos
+        # The living observe after that: PettingZoo checks a move against the mask that its agent saw last.
+        return {**last, **self._observe()}, rewards, terminals, truncations, infos
 
     def render(self) -> Any:
         return self.env.render()
