@@ -13,6 +13,7 @@
 from __future__ import annotations
 
 import functools
+import importlib
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -63,6 +64,7 @@ class ForeignMaker:
     """A maker for envs whose API shows once the first of them exists."""
 
     def __init__(self, factory: Callable[[], Any], check: str = "first", options: Mapping[str, Any] | None = None) -> None:
+        importlib.import_module("pufferlib.emulation.gymnasium")  # now, so that forked workers need not each do it
         self.factory, self.check, self.options = factory, check, dict(options or {})
 
     def __call__(self, num_envs: int = 1, buf: Any = None) -> PufferEnv:
