@@ -42,14 +42,15 @@ def from_vector(env: Any, *, autoreset_mode: AutoresetMode | str | None = None, 
     """
     if isinstance(env, VecEnv):
         return env
-    return GymnasiumVec(env, _mode_of(env, autoreset_mode), seed=seed)
+    facts = _spaces_of(env)
+    return GymnasiumVec(env, facts, _mode_of(env, autoreset_mode), seed=seed)
 
 
 class GymnasiumVec(VecEnv):
     """See `from_vector`."""
 
-    def __init__(self, env: Any, mode: AutoresetMode, *, seed: int | None = None) -> None:
-        num_envs, observation_space, action_space = _spaces_of(env)
+    def __init__(self, env: Any, facts: tuple[int, Any, Any], mode: AutoresetMode, *, seed: int | None = None) -> None:
+        num_envs, observation_space, action_space = facts
         self.env, self.autoreset_mode = env, mode
         self.structure, self._actions = Structure(observation_space), ActionCodec(action_space)
         self.last_infos: Info = {}
@@ -57,6 +58,8 @@ class GymnasiumVec(VecEnv):
         self._result: Any = None
         """What `_start_reset` or `_start_step` left for `_wait`: (observations, rewards, terminals, truncations, infos)."""
         self._stepping = False
+        self._target = 0
+        """The slot that the results go to."""
         self._over = np.zeros(num_envs, bool)
         """Rows whose next step only resets them (NEXT_STEP)."""
         self._returns, self._lengths = np.zeros(num_envs), np.zeros(num_envs, np.int64)
@@ -64,8 +67,8 @@ class GymnasiumVec(VecEnv):
         self._reset_arguments = _parameters(env.reset)
         metadata = dict(getattr(env, "metadata", None) or {})
         rows, choices = self.structure.box, self._actions.space
-        facts = EnvFacts(rows, choices, 1, render_mode=getattr(env, "render_mode", None), metadata=metadata)
-        super().__init__(facts, VecShape(num_envs, 1, num_envs), seed=seed)
+        env_facts = EnvFacts(rows, choices, 1, render_mode=getattr(env, "render_mode", None), metadata=metadata)
+        super().__init__(env_facts, VecShape(num_envs, 1, num_envs), seed=seed)
         if mode == AutoresetMode.NEXT_STEP:
             self.metadata["autoreset_mode"] = mode
 
@@ -81,18 +84,18 @@ class GymnasiumVec(VecEnv):
         observations, infos = self.env.reset(**arguments)
         self._over[:] = False
         self._returns[:] = self._lengths[:] = 0
-        self._stepping, self._result = False, (observations, infos)
+        self._stepping, self._target, self._result = False, slot, (observations, infos)
 
     def _start_step(self, group: int, source: int, target: int) -> None:
         actions = self._own_actions(self._slot_views[source].actions)
-        self._stepping, self._result = True, None
+        self._stepping, self._target, self._result = True, target, None
         if hasattr(self.env, "step_async"):
             self.env.step_async(actions)
         else:
             self._result = self.env.step(actions)
 
     def _wait(self, groups: Sequence[int]) -> int:
-        view = self._slot_views[self._slots[0]]
+        view = self._slot_views[self._target]
         if not self._stepping:
             observations, self.last_infos = self._result
             view.rewards[:], view.terminals[:], view.truncations[:], view.masks[:] = 0, False, False, True

@@ -2,8 +2,8 @@
 
 Saved: the policy and the optimizer, the counters (from which the schedule follows), the states of all random generators, the
 settings, which env and spaces they belong to, versions, and what an env that has `state_dict` gives: the statistics of wrappers.
-Not saved: the envs. After loading they are reset with a seed made of `seed` and `global_step`, and recurrent states start anew, so
-a resumed run sees other episodes than an uninterrupted one.
+Not saved: the envs. After loading they are reset with a seed made of `seed` and `global_step`, and recurrent states start anew,
+so a resumed run sees other episodes than an uninterrupted one.
 
 A file is written under another name, flushed to the disk and then renamed, so a name never stands for half a checkpoint.
 """
@@ -107,7 +107,8 @@ def env_state(env: Any) -> dict[str, Any]:
 
 def check_env_state(content: dict[str, Any], env: Any, path: str | PathLike[str]) -> dict[str, Any]:
     """The env's part of a checkpoint. Raises CheckpointError if names or shapes are not those of this env's own state."""
-    saved, own = unpack(content.get("env_state", {})), env_state(env)
+    saved: dict[str, Any] = unpack(content.get("env_state", {}))
+    own = env_state(env)
     theirs, ours = describe_state(saved), describe_state(own)
     if theirs != ours:
         raise CheckpointError(
