@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import shutil
 import subprocess
 import sysconfig
 from dataclasses import dataclass
@@ -19,7 +20,9 @@ from pufferlib.native import Bool, Choice, NativeEnv, get_include
 
 PACKAGE = Path(pufferlib_ocean.__file__).parent
 NAMES = sorted(folder.name for folder in PACKAGE.iterdir() if (folder / f"{folder.name}.h").is_file())
-WARNINGS = ("-std=c11", "-Wall", "-Wextra", "-Werror", "-ffp-contract=off")
+STRICT = ("-std=c11", "-Wall", "-Wextra", "-Werror", "-ffp-contract=off")
+WASM = ("--target=wasm32-wasi", "-O2", "-msimd128", "-D_WASI_EMULATED_PROCESS_CLOCKS")
+WASM_REMEDY = "Debian: apt install clang lld wasi-libc libclang-rt-14-dev-wasm32 nodejs"
 
 
 @dataclass(frozen=True)
@@ -88,28 +91,57 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 @pytest.fixture(scope="session")
 def compile_driver(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    """compile_driver(name, *flags) -> the program made of tests/driver.c and that game's header; compiled once."""
+    """compile_driver(name, *flags, compiler="cc") -> the program made of tests/driver.c and that game's header; compiled once."""
     folder = tmp_path_factory.mktemp("drivers")
-    made: dict[tuple[str, tuple[str, ...]], Path] = {}
+    made: dict[tuple[str, ...], Path] = {}
 
-    def compile_driver(name: str, *flags: str) -> Path:
-        if (name, flags) not in made:
-            program = folder / f"{name}_{len(made)}"
-            compiler = (sysconfig.get_config_var("CC") or "cc").split()
-            command = [
-                *compiler,
-                *WARNINGS,
-                *flags,
-                f"-I{get_include()}",
-                f"-I{PACKAGE}",
-                f"-DGAME={name}",
-                f'-DHEADER="{name}/{name}.h"',
-            ]
-            done = subprocess.run(
-                [*command, str(Path(__file__).with_name("driver.c")), "-o", str(program), "-lm"], capture_output=True, text=True
-            )
-            assert done.returncode == 0, done.stderr
-            made[name, flags] = program
-        return made[name, flags]
+    def compile_driver(name: str, *flags: str, compiler: str = sysconfig.get_config_var("CC") or "cc") -> Path:
+        key = (compiler, name, *flags)
+        if key not in made:
+            made[key] = folder / f"{name}_{len(made)}"
+            compile_c(*compiler.split(), *flags, *driver_source(name), "-o", str(made[key]), "-lm")
+        return made[key]
 
     return compile_driver
+
+
+@pytest.fixture(scope="session")
+def compile_wasm_driver(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """compile_wasm_driver(name) -> the command that runs the same program as WebAssembly. Skips where the tools are missing."""
+    folder = tmp_path_factory.mktemp("wasm")
+    (folder / "trial.c").write_text('#include <stdio.h>\nint main(void) { return puts("") < 0; }\n')
+
+    def compile_wasm(name: str, *source: str) -> Path:
+        program, compiled = folder / f"{name}.wasm", str(folder / f"{name}.o")
+        compile_c("clang", *WASM, *source, "-c", "-o", compiled)
+        # In two steps: a link with -O runs Binaryen's optimiser where emscripten is installed, and old ones fail on SIMD.
+        compile_c("clang", WASM[0], compiled, "-lwasi-emulated-process-clocks", "-o", str(program))
+        return program
+
+    node, clang = shutil.which("node"), shutil.which("clang")
+    if not node or not clang:
+        pytest.skip(f"no {'clang' if node else 'node'}; {WASM_REMEDY}")
+    version = subprocess.run([node, "--version"], capture_output=True, text=True).stdout.strip()
+    if int(version.lstrip("v").split(".")[0]) < 20:
+        pytest.skip(f"node {version} is older than 20; {WASM_REMEDY}")
+    try:
+        compile_wasm("trial", str(folder / "trial.c"))
+    except AssertionError as error:
+        pytest.skip(f"clang makes no WebAssembly ({str(error).splitlines()[0]}); {WASM_REMEDY}")
+
+    def compile_wasm_driver(name: str) -> list[str]:
+        runner = Path(__file__).with_name("run_wasi.mjs")
+        return [node, "--no-warnings", str(runner), str(compile_wasm(name, *driver_source(name)))]
+
+    return compile_wasm_driver
+
+
+def driver_source(name: str) -> list[str]:
+    """The compiler's words for tests/driver.c with that game in it."""
+    includes = [f"-I{get_include()}", f"-I{PACKAGE}", f"-DGAME={name}", f'-DHEADER="{name}/{name}.h"']
+    return [*STRICT, *includes, str(Path(__file__).with_name("driver.c"))]
+
+
+def compile_c(*command: str) -> None:
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr

@@ -12,12 +12,9 @@
 #include <time.h>
 
 static long allocations; /* made by the game's own code: none may happen after init */
-static inline void *counted_malloc(size_t bytes) { return allocations++, malloc(bytes); }
-static inline void *counted_calloc(size_t n, size_t bytes) { return allocations++, calloc(n, bytes); }
-static inline void *counted_realloc(void *old, size_t bytes) { return allocations++, realloc(old, bytes); }
-#define malloc counted_malloc
-#define calloc counted_calloc
-#define realloc counted_realloc
+#define malloc(bytes) (allocations++, malloc(bytes))
+#define calloc(n, bytes) (allocations++, calloc(n, bytes))
+#define realloc(old, bytes) (allocations++, realloc(old, bytes))
 #include HEADER
 #undef malloc
 #undef calloc

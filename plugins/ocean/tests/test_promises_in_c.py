@@ -3,6 +3,7 @@
 After a wanted change of a game's rules, `python -m pytest plugins/ocean/tests/test_promises_in_c.py -k hash` names the new hash.
 """
 
+import shutil
 import subprocess
 
 import numpy as np
@@ -13,8 +14,8 @@ SANITIZERS = ("-O1", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recove
 HASH_STEPS = 20_000
 
 
-def run(program, *words):
-    done = subprocess.run([str(program), *map(str, words)], capture_output=True, text=True, timeout=120)
+def run(*words):
+    done = subprocess.run([*map(str, words)], capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr[-3000:] or f"exit status {done.returncode}"
     return done.stdout.strip()
 
@@ -39,6 +40,16 @@ def test_hash_of_20000_steps_is_the_committed_one(game, compile_driver):
     assert in_c == game.hints.get("hash"), (
         f'if the rules of {game.name} changed on purpose, put hash = "{in_c}" into its checks.toml'
     )
+
+
+@pytest.mark.skipif(shutil.which("clang") is None, reason="no clang")
+def test_clang_gives_the_committed_hash(game, compile_driver):
+    program = compile_driver(game.name, "-O2", compiler="clang")
+    assert run(program, "hash", HASH_STEPS, *game.driver_words({})) == game.hints["hash"]
+
+
+def test_web_assembly_gives_the_committed_hash(game, compile_wasm_driver):
+    assert run(*compile_wasm_driver(game.name), "hash", HASH_STEPS, *game.driver_words({})) == game.hints["hash"]
 
 
 def hash_through_python(game):
