@@ -2,39 +2,27 @@
 
 from __future__ import annotations
 
-import os
-import re
-import shutil
-import subprocess
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from pufferlib.native import get_include
 from pufferlib_ocean.pong import Pong
+from pufferlib_ocean.testing import compile_rules, rules_in, run_rule
 
-HERE = Path(__file__).parent
-RULES = re.findall(r"^static void (test_\w+)\(void\)", (HERE / "test_pong.c").read_text(), re.MULTILINE)
+SOURCE = Path(__file__).with_name("test_pong.c")
+RULES = rules_in(SOURCE)
 OWN_Y, OTHER_Y, X, Y, VX, VY, OWN_POINTS, OTHER_POINTS = range(8)
 
 
 @pytest.fixture(scope="module")
 def rules_program(tmp_path_factory):
-    """test_pong.c, compiled with sanitizers."""
-    program = tmp_path_factory.mktemp("pong") / "test_pong"
-    compiler = os.environ.get("CC") or shutil.which("cc") or shutil.which("gcc") or "clang"
-    flags = "-std=c11 -O1 -g -ffp-contract=off -Wall -Wextra -Werror -fsanitize=address,undefined -fno-sanitize-recover=all"
-    includes = [f"-I{HERE}", f"-I{get_include()}"]
-    command = [*compiler.split(), *flags.split(), *includes, str(HERE / "test_pong.c"), "-o", str(program), "-lm"]
-    subprocess.run(command, check=True)
-    return program
+    return compile_rules(SOURCE, tmp_path_factory.mktemp("pong"))
 
 
 @pytest.mark.parametrize("rule", RULES)
 def test_rule(rules_program, rule):
-    done = subprocess.run([rules_program, rule], capture_output=True, text=True, timeout=60)
-    assert done.returncode == 0, done.stderr
+    run_rule(rules_program, rule)
 
 
 def test_every_rule_is_found_in_the_c_file():
