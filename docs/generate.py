@@ -46,7 +46,9 @@ def default_of(field: dataclasses.Field[Any]) -> str:
         return "auto"
     if value in ("", []):
         return "none"
-    if isinstance(value, int) and not isinstance(value, bool):
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, int):
         return f"{value:_}"
     return str(value)
 

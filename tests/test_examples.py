@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
 from pathlib import Path
+
+import pytest
+import torch
 
 ROOT = Path(__file__).parent.parent
 EXAMPLES = ROOT / "examples"
@@ -30,6 +34,28 @@ def test_a_custom_policy_learns_cartpole(tmp_path: Path) -> None:
         float(line.rsplit(" ", 1)[1]) for line in run(sys.executable, EXAMPLES / "custom_policy.py", cwd=tmp_path).splitlines()
     ]
     assert lengths[-1] > 3 * lengths[0]
+
+
+def test_the_training_script_writes_metrics_and_a_checkpoint_of_its_last_step(tmp_path: Path) -> None:
+    said = run(
+        sys.executable, EXAMPLES / "train_template.py", "--env-name", "ocean-squared", "--num-envs", "32", "--total-timesteps",
+        "20000", "--device", "cpu", "--logger", "none", "--checkpoint-dir", tmp_path / "deep" / "folder", cwd=tmp_path,
+    )  # fmt: skip
+    folder = tmp_path / "deep" / "folder"
+    rows = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
+    assert [row["global_step"] for row in rows] == list(range(2048, 20481, 2048)), "32 rows times 64 steps, ten times"
+    assert torch.load(folder / "20480.pt", weights_only=True)["global_step"] == 20480
+    assert len(said.splitlines()) == 10
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"), [(["--logger", "nonee"], "none"), (["--env-name", "ocean-continuous"], "Discrete")]
+)
+def test_the_training_script_says_what_it_cannot_do(tmp_path: Path, arguments: list[str], words: str) -> None:
+    done = subprocess.run(
+        [sys.executable, str(EXAMPLES / "train_template.py"), *arguments], cwd=tmp_path, capture_output=True, text=True, timeout=300
+    )
+    assert done.returncode == 1 and words in done.stderr.splitlines()[-1] and not list(tmp_path.iterdir())
 
 
 def test_the_third_party_plugin_builds_installs_and_trains(tmp_path: Path) -> None:

@@ -33,8 +33,8 @@ class TrainConfig:
     horizon: int = 64
     """Steps of one row in a rollout, the length of a segment. Follows from batch_size when that is given."""
     minibatch_size: int = 8192
-    """Steps of one gradient step. Need not divide the batch; the last minibatch is smaller. Recurrent policies take whole
-    segments, so it must be at least the horizon there. A value above the batch means the whole batch."""
+    """Steps of one gradient step. Need not divide the batch; the last minibatch is smaller. Recurrent policies and
+    prioritised sampling take whole segments: there it must be a multiple of the horizon, or at least the whole batch."""
     update_epochs: int = 1
     """Passes over each rollout. From the second on, advantages are recomputed with the ratios last seen (V-trace)."""
 
