@@ -44,7 +44,7 @@ def test_what_an_env_raises_is_told_with_env_worker_type_text_and_traceback(
     worker = 2 if counts[0] == 4 else 1
     named = f"envs 2-3 (worker {worker}" if where == "init" and counts[0] == 2 else f"env 2 (worker {worker}"
     assert text.startswith(named) and f"{kind.__name__}: {message}" in text and "in maybe\n" in text
-    assert time.monotonic() - begin < 10 and children() == before, "the other workers have ended too"
+    assert time.monotonic() - begin < 10 and set(children()) <= set(before), "the other workers have ended too"
 
 
 def test_the_second_env_of_a_worker_is_named_when_it_cannot_be_built(ticking, boom, processes):
@@ -65,7 +65,7 @@ def test_what_close_raises_is_a_warning_and_the_others_are_closed(ticking, boom,
     vec.reset(seed=0)
     with pytest.warns(RuntimeWarning, match=r"env 0 .*ZeroDivisionError: boom in close"):
         vec.close()
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["a", "b", "c"] and children() == before
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a", "b", "c"] and set(children()) <= set(before)
 
 
 def test_errors_of_the_adapter_keep_their_type(ticking, processes):
@@ -90,7 +90,7 @@ def test_after_a_failure_the_vec_is_closed_and_says_why(boom, processes):
         vec.step(ACTIONS)
     begin = time.monotonic()
     vec.close()
-    assert time.monotonic() - begin < 5
+    assert time.monotonic() - begin < 10
 
 
 def test_a_failure_is_raised_while_another_worker_is_still_busy(ticking, processes):
@@ -154,7 +154,7 @@ def test_a_worker_that_is_gone_or_hangs_is_named(ticking, vanish, processes, chi
     assert isinstance(told.value, TimeoutError if how == "hang" else RuntimeError)
     begin = time.monotonic()
     vec.close()
-    assert time.monotonic() - begin < 5 and children() == before
+    assert time.monotonic() - begin < 10 and set(children()) <= set(before)
 
 
 def test_without_a_limit_a_hang_is_a_warning(ticking, processes, monkeypatch):
@@ -216,7 +216,7 @@ def test_the_death_of_a_worker_is_seen_though_a_child_of_it_lives_on(ticking, pr
     begin = time.monotonic()
     with pytest.raises(WorkerError, match="exit code 3"):
         vec.step([0, 0])
-    assert time.monotonic() - begin < 5
+    assert time.monotonic() - begin < 10
 
 
 def test_a_hanging_worker_does_not_keep_close_waiting(ticking, vanish, processes, children):
@@ -228,7 +228,7 @@ def test_a_hanging_worker_does_not_keep_close_waiting(ticking, vanish, processes
     vec.send(ACTIONS)
     begin = time.monotonic()
     vec.close()
-    assert time.monotonic() - begin < 5 and children() == before
+    assert time.monotonic() - begin < 10 and set(children()) <= set(before)
 
 
 def test_workers_outlive_the_thread_that_made_them(ticking):
@@ -314,4 +314,4 @@ def test_a_replacement_that_fails_at_once_is_an_error(ticking, processes, childr
         vec.step([0, 0])
     with pytest.raises(WorkerError, match="KeyError: 'speed'"):
         vec.step([0, 0])
-    assert children() == before
+    assert set(children()) <= set(before)

@@ -80,4 +80,4 @@ def test_every_order_of_calls_ends(ticking, children, calls):
                 vec.step(np.zeros(4, int))
         else:
             getattr(vec, call)(*arguments.get(call, []))
-    assert len(pids) == 2 and children() == before and time.monotonic() - begin < 10
+    assert len(pids) == 2 and set(children()) <= set(before) and time.monotonic() - begin < 10
