@@ -14,7 +14,7 @@ from pufferlib.errors import ConfigError, SpaceError
 from pufferlib_pettingzoo.masks import MaskRows
 from pufferlib_pettingzoo.seats import Seats
 from pufferlib_pettingzoo.spaces import MASK, AgentSpaces, head_sizes, joint_space, without_mask
-from pufferlib_pettingzoo.turns import as_parallel
+from pufferlib_pettingzoo.turns import Turns, as_parallel
 
 
 def pettingzoo_batch(
@@ -64,7 +64,7 @@ class Adapter:
         self.env = env
         self.metadata = env.metadata
         self.render_mode = getattr(env, "render_mode", None)
-        self._is_dynamic = probe
+        self._is_dynamic, self._is_turns = probe, isinstance(env, Turns)
         if probe:
             env.reset()
         elif not getattr(env, "possible_agents", None):
@@ -85,15 +85,12 @@ class Adapter:
         self.joint_action_space = joint_space(action_spaces, "action_space", pad)
         self._heads = head_sizes(self.joint_action_space) if masked else []
         self.action_mask_size = sum(self._heads)
+        self.agents: list[Any] = []
+        """Who is in the game."""
         self.action_masks: dict[Any, Any] = {}
         self._agents: dict[Any, tuple[AgentSpaces, MaskRows | None]] = {}
         for agent in self.possible_agents:
             self._agent(agent)
-
-    @property
-    def agents(self) -> list[Any]:
-        """Who is in the game."""
-        return self.env.agents  # type: ignore[no-any-return]
 
     def observation_space(self, agent: Any) -> Any:
         return self.joint_observation_space
@@ -124,10 +121,11 @@ class Adapter:
 
     def _translated(self, observations: Any, infos: Any) -> tuple[Any, Any]:
         """Observations in the joint space, and those infos that say something; the action masks are kept."""
+        self.agents = list(self.env.agents)
         if not isinstance(observations, Mapping) or not isinstance(infos, Mapping):
             return observations, infos
         self.action_masks = {}
-        playing, mover = set(self.env.agents), getattr(self.env, "mover", None)
+        playing, mover = set(self.agents), self.env.mover if self._is_turns else None
         seen = {}
         for agent, observation in observations.items():
             if agent not in playing and agent not in self._agents:

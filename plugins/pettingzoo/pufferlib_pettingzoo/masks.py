@@ -24,6 +24,7 @@ class MaskRows:
         self._places = np.concatenate([begin + np.arange(size) for begin, size in zip(self._heads, own, strict=False)])
         """Where the agent's own choices stand."""
         self._width = sum(joint)
+        self._is_plain = own == joint and len(joint) == 1
         self.first_only = np.zeros(self._width, np.uint8)
         """For an agent that waits: whatever it does is ignored, so it gets one choice, which then has probability one."""
         self.first_only[self._heads] = 1
@@ -32,14 +33,19 @@ class MaskRows:
     def row(self, mask: Any) -> Array:
         """uint8[width]. Raises EnvValueError for a mask of another size."""
         try:
-            parts = mask if isinstance(mask, (tuple, list)) else [mask]
-            flat = np.concatenate([np.asarray(part).reshape(-1) for part in parts])
+            if isinstance(mask, (tuple, list)):
+                flat = np.concatenate([np.asarray(part).reshape(-1) for part in mask])
+            else:
+                flat = np.asarray(mask).reshape(-1)
         except ValueError as error:
             raise EnvValueError(f"returned an action_mask for {self._agent!r} that is no array: {error}") from error
         if flat.shape != self._places.shape:
             raise EnvValueError(
                 f"returned an action_mask of {flat.size} numbers for {self._agent!r}, whose actions have {len(self._places)}"
             )
+        if self._is_plain:
+            allowed = (flat != 0).view(np.uint8)
+            return allowed if allowed.any() else self.first_only
         row = np.zeros(self._width, np.uint8)
         row[self._places] = flat != 0
         row[self._heads[np.maximum.reduceat(row, self._heads) == 0]] = 1

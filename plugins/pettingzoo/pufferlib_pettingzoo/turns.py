@@ -23,20 +23,19 @@ def as_parallel(env: Any) -> Any:
 
 
 class Turns:
-    """`mover` is the agent whose turn it is."""
+    """`mover` is the agent whose turn it is, `agents` are those in the game.
+
+    Attributes of the env are read as seldom as can be: PettingZoo's wrappers pass each on from one to the next.
+    """
 
     def __init__(self, env: Any) -> None:
         self.env = env
         self.metadata = env.metadata
         self.render_mode = getattr(env, "render_mode", None)
         self.mover: Any = None
+        self.agents: list[Any] = []
         if hasattr(env, "possible_agents"):
             self.possible_agents = env.possible_agents
-
-    @property
-    def agents(self) -> list[Any]:
-        """Who is in the game."""
-        return list(self.env.agents)
 
     def observation_space(self, agent: Any) -> Any:
         return self.env.observation_space(agent)
@@ -55,11 +54,11 @@ class Turns:
         if self.mover not in actions:
             raise EnvValueError(f"selected {self.mover!r} to move, which is none of its living agents {list(actions)}")
         env.step(actions[self.mover])
+        agents = list(env.agents)
         rewards, terminals, truncations, infos = (
-            {agent: values[agent] for agent in env.agents}
-            for values in (env.rewards, env.terminations, env.truncations, env.infos)
+            {agent: values[agent] for agent in agents} for values in (env.rewards, env.terminations, env.truncations, env.infos)
         )
-        last = {agent: env.observe(agent) for agent in env.agents if terminals[agent] or truncations[agent]}
+        last = {agent: env.observe(agent) for agent in agents if terminals[agent] or truncations[agent]}
         self._go_on()
         # The living observe after that: PettingZoo checks a move against the mask that its agent saw last.
         return {**last, **self._observe()}, rewards, terminals, truncations, infos
@@ -71,17 +70,20 @@ class Turns:
         self.env.close()
 
     def _observe(self) -> dict[Any, Any]:
-        return {agent: self.env.observe(agent) for agent in self.env.agents}
+        observe = self.env.observe
+        return {agent: observe(agent) for agent in self.agents}
 
     def _go_on(self) -> None:
         """Take the dead out of the game, as AEC asks for: each steps once more, with None."""
-        env = self.env
-        while env.agents:
-            agent, count = env.agent_selection, len(env.agents)
+        env, self.mover = self.env, None
+        while True:
+            self.agents = list(env.agents)
+            if not self.agents:
+                return
+            agent = env.agent_selection
             if not (env.terminations[agent] or env.truncations[agent]):
                 self.mover = agent
                 return
             env.step(None)
-            if len(env.agents) >= count:
+            if len(env.agents) >= len(self.agents):
                 raise EnvValueError(f"kept {agent!r} among its agents after that had ended and was stepped with None")
-        self.mover = None

@@ -128,6 +128,7 @@ class MultiAgentBatch(PufferEnv):
             observations, rewards, terminals, truncations, info = result
             self._check_agents_of(observations)
             self._log.add_info(info_value(info))
+            playing = env.agents
             for agent, row in rows.items():
                 self._lengths[row] += 1
                 self.rewards[row] = reward = reward_value(_of(rewards, agent, "reward"))
@@ -139,11 +140,11 @@ class MultiAgentBatch(PufferEnv):
                 self.observations[row] = self._observation_codec.encode(observations[agent]) if agent in observations else 0
                 if terminal or truncation:
                     self._end_row(row, terminal, truncation)
-                elif agent not in env.agents:
+                elif agent not in playing:
                     raise EnvValueError(f"took {agent!r} from its agents without terminating or truncating it")
             if len(rows) < len(self.agents):
                 ended = {agent for flags in (terminals, truncations) for agent, flag in flags.items() if flag}
-                self._add_agents(base, [agent for agent in env.agents if agent not in rows and agent not in ended], observations)
+                self._add_agents(base, [agent for agent in playing if agent not in rows and agent not in ended], observations)
             return self._after_step(index, info)
         except Exception as error:
             blame(error, self.first_env + index, "step")
