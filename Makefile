@@ -21,7 +21,7 @@ $(VENV)/run.stamp: $(BIN)/python requirements.txt pyproject.toml plugins/ocean/p
 	$(BIN)/python -m pip install --quiet -r requirements.txt
 	@touch $@
 
-$(VENV)/dev.stamp: $(VENV)/run.stamp requirements-dev.txt
+$(VENV)/dev.stamp: $(VENV)/run.stamp requirements-dev.txt $(wildcard plugins/*/pyproject.toml)
 	$(BIN)/python -m pip install --quiet -r requirements-dev.txt
 	@touch $@
 
