@@ -22,6 +22,8 @@ from pufferlib.buffers import Array
 from pufferlib.errors import ActionError, SpaceError
 from pufferlib.structure import Path, fixed_leaves, path_text
 
+TABLE_SIZE = 4096
+
 
 class ActionCodec:
     """Turns rows of actions into what the envs take. `space` is the row's action space."""
@@ -39,6 +41,8 @@ class ActionCodec:
                 raise SpaceError(f"{what}: only Boxes of floats are supported for actions; use Discrete or MultiDiscrete")
         self.env_space = space
         self.space: spaces.Space[Any]
+        self._table: list[Any] = []
+        """The choices of a Discrete, of the type that its samples have; Gymnasium checks that faster than an int."""
         if boxes:
             low, high = (_joined([getattr(box, bound) for _, box in boxes], boxes) for bound in ("low", "high"))
             self.space = spaces.Box(low, high, dtype=np.float32)
@@ -48,6 +52,8 @@ class ActionCodec:
             if isinstance(space, spaces.Discrete):
                 self._sizes = int(space.n)
                 self.space = spaces.Discrete(self._sizes)
+                if space.n <= TABLE_SIZE:
+                    self._table = list((np.arange(space.n, dtype=np.int64) + int(space.start)).astype(space.dtype))
 
     def decode(self, actions: Array, first_row: int = 0) -> Any:
         """One entry per row (int32 or float32), as the env takes it. ActionError names the row, counted from `first_row`."""
@@ -55,8 +61,9 @@ class ActionCodec:
         if isinstance(space, spaces.Discrete):
             if actions.view(np.uint32).max() >= self._sizes:  # negative numbers are large ones there
                 self._refuse(actions, (actions < 0) | (actions >= self._sizes), first_row)
-            choices = actions.astype(np.int64) + int(space.start) if space.start else actions
-            return list(choices.astype(space.dtype))  # of the type that a sample has; CartPole checks it faster than an int
+            if self._table:
+                return [self._table[choice] for choice in actions.tolist()]
+            return list((actions.astype(np.int64) + int(space.start)).astype(space.dtype))
         if isinstance(self.space, spaces.Box):
             if np.isnan(actions).any():
                 self._refuse(actions, np.isnan(actions), first_row)

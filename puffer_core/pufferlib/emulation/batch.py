@@ -24,6 +24,7 @@ from pufferlib.emulation.episodes import EpisodeLog
 from pufferlib.emulation.observation_check import ObservationCheck
 from pufferlib.env import PufferEnv
 from pufferlib.errors import EnvError, SpaceError
+from pufferlib.native._emulation import Stepper
 from pufferlib.numbering import first_env
 
 Info = dict[str, Any]
@@ -50,7 +51,7 @@ class EmulatedBatch(PufferEnv):
     """Row i is env i. Observations are copied on arrival, so envs may reuse their arrays.
 
     Where an episode ends, `final_observations` gets its last observation, the env is reset, and its info is
-    `{"final_info": <the last step's>, **<the reset's>}`.
+    `{"final_info": <the last step's>, **<the reset's>}`; an env that says nothing in either has none, as in any other step.
     """
 
     def __init__(self, factory: Callable[[], Any], num_envs: int = 1, buf: Buffers | None = None) -> None:
@@ -69,6 +70,9 @@ class EmulatedBatch(PufferEnv):
         self.render_mode = getattr(first, "render_mode", None)
         self.metadata = dict(getattr(first, "metadata", None) or {})
         self._steps = [env.step for env in self.envs]
+        codec = self._observation_codec
+        shape = codec.shape if codec.identity else None
+        self._stepper = Stepper(codec.dtype, shape, codec.pack, reward_value, flag_value, info_value, NO_RESULT)
         self.check = ObservationCheck(self._observation_codec.structure)
         self._log = EpisodeLog()
         self._returns = np.zeros(num_envs)
@@ -97,51 +101,31 @@ class EmulatedBatch(PufferEnv):
 
     def step(self, actions: Array) -> tuple[Array, Array, Array, Array, list[Info]]:
         """Step every env with its row of `actions`."""
-        observations, terminals, truncations = self.observations, self.terminals, self.truncations
-        codec, dtype, array = self._observation_codec, self._observation_codec.dtype, np.ndarray
-        pack, shape = codec.pack, codec.shape if codec.identity else None
-        terminals.fill(False)
-        truncations.fill(False)
-        self.masks.fill(True)
         choices = self._action_codec.decode(actions, self.first_env)
-        # Bytes, joined once: a copy before the next env steps, at a quarter of the price of a numpy row assignment.
-        copies: list[bytes] = []
-        rewards: list[float] = []
-        said: dict[int, Info] = {}
-        ended: list[int] = []
-        result = NO_RESULT
+        observations, terminals, truncations = self.observations, self.terminals, self.truncations
         try:
-            for step, choice in zip(self._steps, choices, strict=True):
-                result = step(choice)
-                observation, reward, terminal, truncation, info = result
-                if type(observation) is not array or observation.dtype is not dtype or observation.shape != shape:
-                    copies.append(pack(observation))
-                else:
-                    copies.append(observation.tobytes())
-                if terminal is not False or truncation is not False:
-                    terminal, truncation = flag_value(terminal, "terminated"), flag_value(truncation, "truncated")
-                    if terminal or truncation:
-                        # Terminal wins: beyond a true end there is nothing to bootstrap.
-                        index = len(rewards)
-                        terminals[index], truncations[index] = terminal, truncation and not terminal
-                        ended.append(index)
-                if info or type(info) is not dict:
-                    said[len(rewards)] = info_value(info)
-                rewards.append(reward if type(reward) is float else reward_value(reward))
+            ended, said = self._stepper.step(
+                self._steps,
+                choices if type(choices) is list else list(choices),
+                observations,
+                self.rewards,
+                terminals,
+                truncations,
+                self.masks,
+                self._returns,
+            )
         except Exception as error:
-            self._blame_step(error, len(rewards), result)
-        observations[:] = np.frombuffer(b"".join(copies), dtype).reshape(observations.shape)
-        with np.errstate(over="ignore"):  # beyond float32: found below, as infinity
-            self.rewards[:] = rewards
+            self._blame_step(error, self._stepper.index, self._stepper.result)
         check_rewards(self.rewards, 1, self.first_env)
         self.check(observations, 1, self.first_env)
         self._time += 1
-        self._returns += self.rewards
         for info in said.values():
             self._log.add_info(info)
         if ended:
             for index in ended:
-                said[index] = self._end_episode(index, said.get(index))
+                info = self._end_episode(index, said.pop(index, None))
+                if info:
+                    said[index] = info
             self.check(observations, 1, self.first_env)
         infos = [{**info, "env_index": self.first_env + index} for index, info in said.items()] if said else []
         return observations, self.rewards, terminals, truncations, infos
@@ -183,14 +167,14 @@ class EmulatedBatch(PufferEnv):
     def _end_episode(self, index: int, info: Info | None) -> Info:
         """Keep the last observation and info, which the env may reuse, then begin the next episode."""
         self.final_observations[index] = self.observations[index]
-        final = deep_copy(info) if info else {}
+        final = deep_copy(info) if info else None
         self._log.add_episode(float(self._returns[index]), self._time - self._begun[index])
         self._returns[index] = 0
-        return {**self._reset_env(index, None, None), "final_info": final}
+        begun = self._reset_env(index, None, None)
+        return {**begun, "final_info": final} if final else begun
 
     def _blame_step(self, error: Exception, index: int, result: Any) -> NoReturn:
-        ours = error.__traceback__ is not None and error.__traceback__.tb_next is None
-        if ours and result is not NO_RESULT and not (isinstance(result, tuple) and len(result) == 5):
+        if result is not NO_RESULT and not (isinstance(result, (tuple, list)) and len(result) == 5):
             try:  # raised by unpacking the result, not by the env
                 blame_result(result)
             except EnvError as better:

