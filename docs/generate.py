@@ -1,7 +1,7 @@
 """Rewrite the generated tables of the pages beside this file, between their markers, from the code's own docstrings.
 
-    python docs/generate.py            rewrite
-    python docs/generate.py --check    exit 1 if a page is out of date
+python docs/generate.py            rewrite
+python docs/generate.py --check    exit 1 if a page is out of date
 """
 
 from __future__ import annotations

@@ -25,9 +25,7 @@ class Policy(nn.Module):
     def __init__(self, observation_space: spaces.Box, action_space: spaces.Discrete, width: int = 128) -> None:
         super().__init__()
         inputs = int(torch.Size(observation_space.shape).numel())
-        self.body = nn.Sequential(
-            layer_init(nn.Linear(inputs, width)), nn.GELU(), layer_init(nn.Linear(width, width)), nn.GELU()
-        )
+        self.body = nn.Sequential(layer_init(nn.Linear(inputs, width)), nn.GELU(), layer_init(nn.Linear(width, width)), nn.GELU())
         self.actor = layer_init(nn.Linear(width, int(action_space.n)), std=0.01)
         self.critic = layer_init(nn.Linear(width, 1), std=1.0)
 

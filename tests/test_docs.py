@@ -75,7 +75,7 @@ def test_a_command_of_a_page_is_understood(name: str, line: str, tmp_path: Path,
     program, *words = shlex.split(line, comments=True)
     if program == "make":
         targets = re.findall(r"^(\w+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
-        assert set(word for word in words if "=" not in word) <= set(targets)
+        assert {word for word in words if "=" not in word} <= set(targets)
         return
     for word in words:
         if word.startswith("runs/"):  # a run that the page supposes
