@@ -227,7 +227,11 @@ def test_logs_are_means_over_all_workers(ticking, processes):
 
 
 def test_logs_can_be_drained_while_batches_are_on_their_way(ticking, processes):
-    vec = processes(ticking, num_envs=4, num_workers=2, batch_size=2, in_order=True, horizon=1)
+    class Says(ticking):
+        def info(self):
+            return {"t": self.t}
+
+    vec = processes(Says, num_envs=4, num_workers=2, batch_size=2, in_order=True, horizon=1)
     vec.async_reset(seed=0)
     for _ in range(2):
         vec.recv()
