@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Callable
 from typing import Any
@@ -65,35 +66,31 @@ def measure(spec: EnvSpec, options: dict[str, Any], env: dict[str, Any]) -> list
     native = bool(getattr(getattr(maker, "func", maker), "is_native", False))
     num_envs = options.get("num_envs", NATIVE_ENVS if native else PYTHON_ENVS)
     seconds = options.get("seconds", 1.0)
-    results = [("bare env", *bare_speed(maker, num_envs, seconds))]
     parallel = "threads" if native else "processes"
     names = {backend.name for backend in registry().backends()}
-    for backend in [name for name in ("serial", parallel) if name in names]:
-        workers = 1 if backend == "serial" else options.get("num_workers", largest_divisor(num_envs, available_cpus()))
-        vec = make_vec(maker, num_envs=num_envs, num_workers=workers, backend=backend, seed=0)
-        try:
-            label = f"VecEnv {backend}" + ("" if backend == "serial" else f", {workers} workers")
-            results.append((label, *vec_speed(vec, seconds)))
-        finally:
-            vec.close()
-    return results
+    with contextlib.ExitStack() as stack:
+        batch = stack.enter_context(contextlib.closing(maker(num_envs=num_envs)))
+        steps = {"bare env": bare_step(batch, num_envs)}
+        for backend in [name for name in ("serial", parallel) if name in names]:
+            workers = 1 if backend == "serial" else options.get("num_workers", largest_divisor(num_envs, available_cpus()))
+            vec = make_vec(maker, num_envs=num_envs, num_workers=workers, backend=backend, seed=0)
+            stack.enter_context(contextlib.closing(vec))
+            steps[f"VecEnv {backend}" + ("" if backend == "serial" else f", {workers} workers")] = vec_step(vec)
+        rates = speeds(list(steps.values()), batch.num_agents, seconds)
+        return [(name, rate, batch.num_agents) for name, rate in zip(steps, rates, strict=True)]
 
 
-def bare_speed(maker: Callable[..., Any], num_envs: int, seconds: float) -> tuple[float, int]:
-    """Agent-steps per second of one PufferEnv batch in this thread, and its rows."""
-    batch = maker(num_envs=num_envs)
-    try:
-        actions = random_actions(batch.single_action_space, batch.num_agents)
-        from pufferlib.vector.seeding import env_seeds
+def bare_step(batch: Any, num_envs: int) -> Callable[[int], Any]:
+    """One step of a PufferEnv batch in this thread."""
+    from pufferlib.vector.seeding import env_seeds
 
-        batch.reset(env_seeds(0, num_envs))
-        return speed(lambda k: batch.step(actions[k % ACTION_SETS]), batch.num_agents, seconds), batch.num_agents
-    finally:
-        batch.close()
+    actions = random_actions(batch.single_action_space, batch.num_agents)
+    batch.reset(env_seeds(0, num_envs))
+    return lambda k: batch.step(actions[k % ACTION_SETS])
 
 
-def vec_speed(vec: Any, seconds: float) -> tuple[float, int]:
-    """Agent-steps per second of a VecEnv by send and recv, and its rows."""
+def vec_step(vec: Any) -> Callable[[int], Any]:
+    """One step of a VecEnv by send and recv."""
     actions = random_actions(vec.single_action_space, vec.num_agents)
     vec.async_reset(0)
     vec.recv()
@@ -102,7 +99,7 @@ def vec_speed(vec: Any, seconds: float) -> tuple[float, int]:
         vec.send(actions[k % ACTION_SETS])
         vec.recv()
 
-    return speed(step, vec.num_agents, seconds), vec.num_agents
+    return step
 
 
 def random_actions(space: Any, rows: int) -> list[Any]:
@@ -114,17 +111,19 @@ def random_actions(space: Any, rows: int) -> list[Any]:
     return [space.sample() for _ in range(ACTION_SETS)]
 
 
-def speed(step: Callable[[int], Any], rows: int, seconds: float) -> float:
-    """Agent-steps per second: the best of WINDOWS windows, after a warm-up."""
-    for k in range(3):
-        step(k)
-    best = 0.0
+def speeds(steps: list[Callable[[int], Any]], rows: int, seconds: float) -> list[float]:
+    """Agent-steps per second of each: the best of WINDOWS windows that are taken in turn, after a warm-up."""
+    for step in steps:
+        for k in range(3):
+            step(k)
+    best = [0.0] * len(steps)
     for _ in range(WINDOWS):
-        count, start = 0, time.perf_counter()
-        while (spent := time.perf_counter() - start) < seconds / WINDOWS or not count:
-            step(count)
-            count += 1
-        best = max(best, count * rows / max(spent, 1e-9))
+        for index, step in enumerate(steps):
+            count, start = 0, time.perf_counter()
+            while (spent := time.perf_counter() - start) < seconds / WINDOWS or not count:
+                step(count)
+                count += 1
+            best[index] = max(best[index], count * rows / max(spent, 1e-9))
     return best
 
 
