@@ -75,6 +75,7 @@ def compare(title: str, make: Callable[..., pufferlib.VecEnv]) -> None:
 
 def main() -> None:
     os.environ.setdefault("RAY_worker_niceness", "0")  # Ray runs workers at niceness 15 otherwise, processes does not
+    os.environ.setdefault("RAY_AUTH_MODE", "disabled")  # Ray would write a token into the home folder
     import ray
 
     ray.init("local", include_dashboard=False, logging_level="error")

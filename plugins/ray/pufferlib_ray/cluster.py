@@ -37,7 +37,7 @@ def load_ray() -> Any:
     return ray
 
 
-def connect(address: str | None, num_workers: int) -> Any:
+def connect(address: str | None) -> Any:
     """Join the cluster, or start one on this machine; the module `ray`. Each `connect` needs one `release`.
 
     address: "auto" (the cluster that this machine belongs to), "host:port", "ray://host:port", or None: the cluster that the
@@ -52,8 +52,7 @@ def connect(address: str | None, num_workers: int) -> Any:
         _check_same_cluster(ray, address)
     else:
         target = address or os.environ.get("RAY_ADDRESS") or LOCAL
-        # As many workers as one likes, as with processes: a machine that is all ours need not count its cores.
-        alone = {"num_cpus": max(available_cpus(), num_workers), "include_dashboard": False} if target == LOCAL else {}
+        alone = {"num_cpus": available_cpus(), "include_dashboard": False} if target == LOCAL else {}
         try:
             ray.init(target, logging_level="warning", **alone)
         except ConnectionError as error:
@@ -82,10 +81,13 @@ def _check_same_cluster(ray: Any, address: str | None) -> None:
         )
 
 
+def default_resources() -> dict[str, float]:
+    """One CPU for each worker; nothing where the cluster is only ours: as many workers as one likes, as with processes."""
+    return {} if _link.address == LOCAL else {"CPU": 1.0}
+
+
 def check_resources(resources: Any) -> dict[str, float]:
-    """What each worker takes, by Ray's names; None is one CPU. Raises ConfigError."""
-    if resources is None:
-        return {"CPU": 1.0}
+    """What each worker takes, by Ray's names. Raises ConfigError."""
     if not isinstance(resources, Mapping) or not all(isinstance(name, str) for name in resources):
         raise ConfigError(f"resources_per_worker must be a mapping such as {{'CPU': 1}}, got {resources!r}")
     for name, amount in resources.items():

@@ -40,7 +40,8 @@ class RayVec(VecEnv):
     address: "auto" (the cluster that this machine belongs to), "host:port", "ray://host:port", or None: what the environment
         variable RAY_ADDRESS names, else a cluster of this machine alone, which ends when its last VecEnv is closed. After
         `ray.init` of your own, leave it out
-    resources_per_worker: by Ray's names, as in {"CPU": 1, "GPU": 0.5}; None: one CPU
+    resources_per_worker: by Ray's names, as in {"CPU": 1, "GPU": 0.5}; None: one CPU, or
+        nothing on a cluster of this machine alone
     hang_timeout_s: a worker that does not answer for so long (ten times as long while it builds its envs) is an error,
         WorkerTimeoutError; None: only a warning, after 30 s
     start_timeout_s: what the cluster gets to find room for a worker, and to start it; None: 60 s, and a cluster that is too
@@ -70,7 +71,7 @@ class RayVec(VecEnv):
             raise ConfigError(f"start_timeout_s must be None or a number of seconds above 0, got {start_timeout_s!r}")
         if not isinstance(restart_workers, bool):
             raise ConfigError(f"restart_workers must be True or False, got {restart_workers!r}")
-        resources = cluster.check_resources(resources_per_worker)
+        resources = None if resources_per_worker is None else cluster.check_resources(resources_per_worker)
         share = shape.envs_per_worker
         seeds = spread_seed(secrets.randbits(63) if seed is None else seed, shape.num_envs)
         places = [
@@ -94,7 +95,9 @@ class RayVec(VecEnv):
             for group in range(shape.num_batches)
         ]
         self._crew: Crew | None = None
-        ray = cluster.connect(address, shape.num_workers)
+        ray = cluster.connect(address)
+        if resources is None:
+            resources = cluster.default_resources()
         _close_at_exit(self)
         try:
             if start_timeout_s is None:

@@ -15,6 +15,7 @@ import pufferlib
 
 ray = pytest.importorskip("ray", reason="Ray is not installed: pip install 'pufferlib[ray]'")
 pytest.importorskip("pufferlib_ray", reason="the plugin is not installed: pip install -e plugins/ray")
+os.environ.setdefault("RAY_AUTH_MODE", "disabled")  # Ray would write a token into the home folder
 os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # no report of this run to Ray's makers
 os.environ.setdefault("RAY_worker_niceness", "0")  # Ray's default, 15, starves workers on a machine that does other things
 ray.cloudpickle.register_pickle_by_value(sys.modules[__name__])

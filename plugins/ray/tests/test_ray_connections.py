@@ -10,18 +10,18 @@ import ray, pufferlib
 from pufferlib.errors import WorkerError
 
 def make(**options):
-    return pufferlib.make("gym-CartPole-v1", num_envs=4, num_workers=4, backend="ray", backend_options=options)
+    return pufferlib.make("gym-CartPole-v1", num_envs=4, num_workers=2, backend="ray", backend_options=options)
 
-vec = make()  # more workers than cores are fine here
+vec = make()
 vec.reset(seed=0)
 print(ray._private.worker._global_node.all_processes["raylet"][0].process.pid, *[hand.where.pid for hand in vec._crew.hands])
-second = make()
+second = make()  # more workers than cores are fine here
 vec.close()
 assert ray.is_initialized(), "the second one still uses it"
 second.reset(seed=0)
 second.close()
 assert not ray.is_initialized(), "the last one ends the cluster"
-ray.init("local", num_cpus=4, include_dashboard=False)
+ray.init("local", num_cpus=2, include_dashboard=False)
 vec = make()
 vec.reset(seed=0)
 ray.shutdown()
@@ -42,7 +42,7 @@ def run(code):
         **clean,
         "RAY_USAGE_STATS_ENABLED": "0",
         "RAY_worker_niceness": "0",
-        "RAY_gcs_rpc_server_reconnect_timeout_s": "5",
+        "RAY_AUTH_MODE": "disabled",
     }
     done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-4000:]
@@ -51,7 +51,7 @@ def run(code):
 
 def test_a_cluster_of_ones_own_lives_as_long_as_it_is_used_and_leaves_nothing():
     pids = [int(word) for word in run(LOCAL).split() if word.isdigit()]
-    assert len(pids) == 10
+    assert len(pids) == 6
     deadline = time.monotonic() + 10
     while alive := [pid for pid in pids if os.path.exists(f"/proc/{pid}")]:
         assert time.monotonic() < deadline, f"left behind: {alive}"
