@@ -8,12 +8,11 @@ infos travel by pipe, and only when there are any. A worker that raises, dies or
 from __future__ import annotations
 
 import atexit
-import os
-import secrets
+import contextlib
 import time
 import warnings
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
@@ -21,19 +20,18 @@ import numpy as np
 
 from pufferlib.buffers import Buffers
 from pufferlib.env import PufferEnv
-from pufferlib.errors import ClosedError, ConfigError, SpaceError, WorkerError
+from pufferlib.errors import ActionError, ClosedError, ConfigError, WorkerError
 from pufferlib.native._flags import FAILED, FAILURE, WAIT_OVER, Flags, flags_bytes
-from pufferlib.vector.crew import LOOK_S, WARN_AFTER_S, Crew, in_main_thread
-from pufferlib.vector.faults import Failure, Seat
+from pufferlib.vector.crew import LOOK_S, WARN_AFTER_S, Crew
+from pufferlib.vector.faults import Failure
 from pufferlib.vector.logs import merge_logs
-from pufferlib.vector.seeding import env_seeds, spread_seed
-from pufferlib.vector.shape import VecShape, available_cpus
+from pufferlib.vector.places import check_hang_timeout, check_same, make_places
+from pufferlib.vector.seeding import env_seeds
+from pufferlib.vector.shape import VecShape
 from pufferlib.vector.shared_memory import SharedBlock, arrays_in, layout_bytes
-from pufferlib.vector.vec_env import EnvFacts, Info, VecEnv
-from pufferlib.vector.worker import REQUEST, RESET, STEP, Place
+from pufferlib.vector.vec_env import Info, VecEnv
+from pufferlib.vector.worker import REQUEST, RESET, STEP
 
-SPIN_NS = 50_000
-"""How long a process that waits spins where there is a core for each, before it sleeps."""
 CHECK_S = 1.0
 """While batches keep coming, dead and hanging workers are looked for this often."""
 
@@ -82,7 +80,7 @@ class ProcessesVec(VecEnv):
         if not isinstance(restart_workers, bool):
             raise ConfigError(f"restart_workers must be True or False, got {restart_workers!r}")
         self._crew = Crew(maker, start_method, hang_timeout_s)
-        places = _places(shape, seed, self._crew.start_method)
+        places = make_places(shape, seed, self._crew.start_method)
         self._restart_workers = restart_workers
         self._restarts = 0
         self._replaced: set[int] = set()
@@ -137,14 +135,17 @@ class ProcessesVec(VecEnv):
     # ------------------------------------------------------------ steps
 
     def _start_reset(self, group: int, slot: int, seeds: list[int] | None, options: Info | None) -> None:
-        self._settle(group)  # a step whose results nobody took
+        while group in self._busy:
+            with contextlib.suppress(ActionError, ConfigError):  # of something whose results nobody took
+                self._settle(group)
         self._ready.discard(group)
         self._infos[group].clear()
         self._orders[group] = Order(RESET, 0, slot, seeds, options, time.monotonic())
         self._busy.add(group)
         self._flags.order(group, RESET, 0, slot)
-        for worker in self._workers_of[group]:
-            self._crew.send(worker, self._seeds_of(worker, seeds), options)
+        with self._whole_messages():
+            for worker in self._workers_of[group]:
+                self._crew.send(worker, self._seeds_of(worker, seeds), options)
 
     def _start_step(self, group: int, source: int, target: int) -> None:
         self._orders[group] = Order(STEP, source, target, None, None, time.monotonic())
@@ -181,7 +182,8 @@ class ProcessesVec(VecEnv):
         for worker in self._workers_of[group]:
             if self._flags.status(worker):
                 try:
-                    self._infos[group] += self._crew.read(worker, self._orders[group].doing)
+                    with self._whole_messages():
+                        self._infos[group] += self._crew.read(worker, self._orders[group].doing)
                 except WorkerError as error:
                     self._lost(worker, error)
 
@@ -214,6 +216,10 @@ class ProcessesVec(VecEnv):
 
     def _request(self, name: str, workers: Sequence[int], *arguments: Any) -> list[Any]:
         """What these workers, which have nothing to do, answer. None from one that is lost but will be replaced."""
+        with self._whole_messages():
+            return self._ask(name, workers, *arguments)
+
+    def _ask(self, name: str, workers: Sequence[int], *arguments: Any) -> list[Any]:
         for worker in workers:
             self._flags.order_one(worker, REQUEST)
             self._crew.send(worker, name, *arguments)
@@ -232,6 +238,18 @@ class ProcessesVec(VecEnv):
             answers.append(answer)
         return answers
 
+    @contextlib.contextmanager
+    def _whole_messages(self) -> Iterator[None]:
+        """After an interrupt in the middle of a message nothing that comes by that pipe could be understood."""
+        try:
+            yield
+        except Exception:
+            raise
+        except BaseException:
+            self._ended_by = "it was interrupted while it spoke with its workers"
+            self.close()
+            raise
+
     def _send_storage(self, worker: int) -> None:
         assert self._block is not None
         try:
@@ -247,7 +265,8 @@ class ProcessesVec(VecEnv):
                 continue
             self._flags.forget_failure(worker)
             try:
-                failure = self._crew.read(worker, self._orders[self._group_of(worker)].doing)
+                with self._whole_messages():
+                    failure = self._crew.read(worker, self._orders[self._group_of(worker)].doing)
             except WorkerError as error:
                 self._lost(worker, error)
                 continue
@@ -349,39 +368,6 @@ class ProcessesVec(VecEnv):
                 block.close()
         for failure in failures:
             warnings.warn(failure.text, RuntimeWarning, stacklevel=3)
-
-
-def _places(shape: VecShape, seed: Any, start_method: str) -> list[Place]:
-    share = shape.envs_per_worker
-    seeds = spread_seed(secrets.randbits(63) if seed is None else seed, shape.num_envs)
-    return [
-        Place(
-            Seat(worker, worker * share, share),
-            shape.num_batches,
-            shape.num_workers,
-            SPIN_NS if shape.num_workers + 1 <= available_cpus() else 0,
-            (worker, *seeds[worker * share : (worker + 1) * share]),
-            0 if start_method == "forkserver" else os.getpid(),
-            in_main_thread(),
-        )
-        for worker in range(shape.num_workers)
-    ]
-
-
-def check_same(first: EnvFacts, other: EnvFacts, worker: int) -> None:
-    """Raises SpaceError where a worker's envs are not like the first one's."""
-    for name in ("observation_space", "action_space", "agents_per_env", "action_mask_size"):
-        ours, theirs = getattr(first, name), getattr(other, name)
-        if ours != theirs:
-            raise SpaceError(f"worker {worker}'s envs have {name} {theirs}, unlike env 0 with {ours}")
-
-
-def check_hang_timeout(value: Any) -> None:
-    """Raises ConfigError for what is no `hang_timeout_s`."""
-    if value is None:
-        return
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not value > 0:
-        raise ConfigError(f"hang_timeout_s must be None or a number of seconds above 0, got {value!r}")
 
 
 _open_vecs: weakref.WeakSet[ProcessesVec] = weakref.WeakSet()

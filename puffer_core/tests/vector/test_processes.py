@@ -2,7 +2,6 @@
 
 import functools
 import os
-import random
 import time
 
 import gymnasium
@@ -11,6 +10,7 @@ import pytest
 from gymnasium import spaces
 
 import pufferlib
+from pufferlib.emulation.stacked import Stacked
 from pufferlib.env import PufferEnv
 from pufferlib.errors import ActionError, ConfigError, EnvError, OrderError, SpaceError
 from pufferlib.plugins import BackendSpec, Registry
@@ -84,9 +84,8 @@ def test_a_slow_worker_does_not_keep_the_others_from_being_handed_over(ticking, 
             return super().step(action)
 
     vec = processes([Slow, ticking], num_envs=2, num_workers=2, batch_size=1)
-    vec.async_reset(seed=0)
+    vec.reset(seed=0)
     for _ in range(2):
-        vec.recv()
         vec.send([0])
     rows = []
     for _ in range(4):
@@ -231,7 +230,7 @@ def test_logs_can_be_drained_while_batches_are_on_their_way(ticking, processes):
         def info(self):
             return {"t": self.t}
 
-    vec = processes(Says, num_envs=4, num_workers=2, batch_size=2, in_order=True, horizon=1)
+    vec = processes(Says, num_envs=4, num_workers=2, batch_size=2, in_order=True, horizon=1, info=lambda: {"t": 1})
     vec.async_reset(seed=0)
     for _ in range(2):
         vec.recv()
@@ -257,48 +256,15 @@ def test_reset_options_reach_the_envs_and_frames_come_back(ticking, processes):
     assert vec.render_mode == "rgb_array" and vec.render().tolist() == np.full((4, 5, 3), 1).tolist()
 
 
-# ---------------------------------------------------------------- seeds (case S14)
-
-
-class Rolls(gymnasium.Env):
-    """Column 0: the env's own generator; 1 and 2: the global ones, which forked processes would share."""
-
-    observation_space, action_space = spaces.Box(0, 1, (3,), np.float32), spaces.Discrete(2)
-
-    def obs(self):
-        return np.array([self.np_random.random(), np.random.random(), random.random()], np.float32)
-
-    def reset(self, *, seed=None, options=None):
-        super().reset(seed=seed)
-        return self.obs(), {}
-
-    def step(self, action):
-        return self.obs(), 0.0, False, False, {}
-
-
-def test_seeds_do_not_depend_on_workers_and_global_generators_differ(processes):
-    serial = pufferlib.emulate(Rolls, num_envs=4, backend="serial")
-    wanted = serial.reset(seed=7)[0][:, 0].copy()
-    later = serial.reset()[0][:, 0].copy()
-    assert len(set(wanted)) == 4
-    for workers in (1, 2, 4):
-        vec = processes(Rolls, num_workers=workers)
-        first = vec.reset(seed=7)[0].copy()
-        assert np.array_equal(first[:, 0], wanted)
-        assert np.array_equal(vec.reset()[0][:, 0], later), "a reset without a seed goes on"
-        assert np.array_equal(vec.reset(seed=7)[0][:, 0], wanted)
-        per_worker = first[:: 4 // workers, 1:]
-        assert len(np.unique(per_worker, axis=0)) == workers and len(set(per_worker.ravel())) == 2 * workers
-    zero, one = vec.reset(seed=0)[0][:, 0].copy(), vec.reset(seed=1)[0][:, 0].copy()
-    assert not set(zero) & set(one) and np.array_equal(vec.reset(seed=0)[0][:, 0], zero)
-
-
-def test_a_seed_given_at_the_start_fixes_the_global_generators_too(processes):
-    first, again, other = (processes(Rolls, seed=seed).reset()[0].copy() for seed in (5, 5, 6))
-    assert np.array_equal(first, again) and not np.array_equal(first, other)
-
-
 # ---------------------------------------------------------------- arguments
+
+
+class Still(PufferEnv):
+    single_observation_space, single_action_space, num_agents = spaces.Box(0, 9, (1,), np.uint8), spaces.Discrete(2), 1
+
+    def reset(self, seed=None):
+        self.observations[:] = 7
+        return self.observations, []
 
 
 def test_actions_that_are_wrong_leave_the_workers_alive(ticking, processes):
@@ -307,6 +273,15 @@ def test_actions_that_are_wrong_leave_the_workers_alive(ticking, processes):
     with pytest.raises(ActionError, match="row 3"):
         vec.step([0, 0, 0, 7])
     assert vec.reset(seed=0)[0][:, 0].tolist() == [0] * 4 and vec.step([0] * 4)[1].tolist() == [1] * 4
+
+
+def test_options_that_no_env_takes_leave_the_workers_alive():
+    vec = make_vec(functools.partial(Stacked, Still), num_envs=4, num_workers=4, backend="processes", backend_options=FORK)
+    for _ in range(3):
+        with pytest.raises(ConfigError, match="options="):
+            vec.reset(options={"level": 3})
+        assert vec.reset(seed=0)[0].tolist() == [[7]] * 4
+    vec.close()
 
 
 @pytest.mark.parametrize(
@@ -339,8 +314,8 @@ def test_envs_that_differ_between_workers_are_refused(ticking, processes):
         processes([ticking, ticking, Wider, Wider])
 
 
-def test_wrong_keyword_arguments_are_a_type_error_as_without_workers(processes):
-    class Plain(Rolls):
+def test_wrong_keyword_arguments_are_a_type_error_as_without_workers(ticking, processes):
+    class Plain(ticking):
         def __init__(self, size=1):
             pass
 

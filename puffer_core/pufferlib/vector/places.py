@@ -1,0 +1,51 @@
+"""What each worker process of a VecEnv is told before it starts, and checks of what the caller and the workers say."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from typing import Any
+
+from pufferlib.errors import ConfigError, SpaceError
+from pufferlib.vector.crew import in_main_thread
+from pufferlib.vector.faults import Seat
+from pufferlib.vector.seeding import spread_seed
+from pufferlib.vector.shape import VecShape, available_cpus
+from pufferlib.vector.vec_env import EnvFacts
+from pufferlib.vector.worker import Place
+
+SPIN_NS = 50_000
+"""How long a process that waits spins where there is a core for each, before it sleeps."""
+
+
+def make_places(shape: VecShape, seed: Any, start_method: str) -> list[Place]:
+    share = shape.envs_per_worker
+    seeds = spread_seed(secrets.randbits(63) if seed is None else seed, shape.num_envs)
+    return [
+        Place(
+            Seat(worker, worker * share, share),
+            shape.num_batches,
+            shape.num_workers,
+            SPIN_NS if shape.num_workers + 1 <= available_cpus() else 0,
+            (worker, *seeds[worker * share : (worker + 1) * share]),
+            0 if start_method == "forkserver" else os.getpid(),
+            in_main_thread(),
+        )
+        for worker in range(shape.num_workers)
+    ]
+
+
+def check_same(first: EnvFacts, other: EnvFacts, worker: int) -> None:
+    """Raises SpaceError where a worker's envs are not like the first one's."""
+    for name in ("observation_space", "action_space", "agents_per_env", "action_mask_size"):
+        ours, theirs = getattr(first, name), getattr(other, name)
+        if ours != theirs:
+            raise SpaceError(f"worker {worker}'s envs have {name} {theirs}, unlike env 0 with {ours}")
+
+
+def check_hang_timeout(value: Any) -> None:
+    """Raises ConfigError for what is no `hang_timeout_s`."""
+    if value is None:
+        return
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not value > 0:
+        raise ConfigError(f"hang_timeout_s must be None or a number of seconds above 0, got {value!r}")
