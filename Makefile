@@ -29,7 +29,7 @@ train: $(VENV)/run.stamp
 	$(BIN)/puffer train $(ENV_NAME) $(ARGS)
 
 test: $(VENV)/dev.stamp
-	$(BIN)/python -m pytest -q -n 2 --dist loadfile $(ARGS)
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2 --dist loadfile $(ARGS)
 
 lint: $(VENV)/dev.stamp
 	$(BIN)/ruff check .
