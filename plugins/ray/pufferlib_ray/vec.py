@@ -25,7 +25,8 @@ from pufferlib.vector import VecEnv, VecShape
 from pufferlib.vector.crew import WARN_AFTER_S
 from pufferlib.vector.faults import Failure, Seat
 from pufferlib.vector.logs import merge_logs
-from pufferlib.vector.processes import CHECK_S, Order, check_hang_timeout, check_same
+from pufferlib.vector.places import check_hang_timeout, check_same
+from pufferlib.vector.processes import CHECK_S, Order
 from pufferlib.vector.seeding import env_seeds, spread_seed
 from pufferlib.vector.vec_env import Info
 from pufferlib.vector.worker import RESET, STEP
