@@ -64,7 +64,7 @@ class GymnasiumVec(VecEnv):
         """Rows whose next step only resets them (NEXT_STEP)."""
         self._returns, self._lengths = np.zeros(num_envs), np.zeros(num_envs, np.int64)
         self._log = EpisodeLog()
-        self._reset_arguments = _parameters(env.reset)
+        self._takes_seed = "seed" in _parameters(env.reset) and not _is_envpool(env)
         metadata = dict(getattr(env, "metadata", None) or {})
         rows, choices = self.structure.box, self._actions.space
         env_facts = EnvFacts(rows, choices, 1, render_mode=getattr(env, "render_mode", None), metadata=metadata)
@@ -76,7 +76,7 @@ class GymnasiumVec(VecEnv):
 
     def _start_reset(self, group: int, slot: int, seeds: list[int] | None, options: Info | None) -> None:
         arguments: dict[str, Any] = {}
-        if "seed" in self._reset_arguments and seeds is not None:
+        if self._takes_seed and seeds is not None:
             each = isinstance(getattr(self.env, "unwrapped", self.env), (SyncVectorEnv, AsyncVectorEnv))
             arguments["seed"] = seeds if each else seeds[0]
         if options is not None:
