@@ -1,7 +1,7 @@
 """Measure a policy: whole episodes, with exact recurrent states, and policies loaded from runs.
 
-    policy = pufferlib.load_policy("runs/ocean-breakout/...")
-    rows = evaluate(pufferlib.make("ocean-breakout", num_envs=8), policy, episodes=100)
+policy = pufferlib.load_policy("runs/ocean-breakout/...")
+rows = evaluate(pufferlib.make("ocean-breakout", num_envs=8), policy, episodes=100)
 """
 
 from __future__ import annotations

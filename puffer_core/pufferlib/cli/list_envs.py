@@ -57,8 +57,11 @@ def details(spec: EnvSpec) -> list[str]:
     """What --long adds."""
     plugin = registry().plugin_of(spec)
     facts = {
-        "plugin": plugin.label if plugin else "", "aliases": ", ".join(spec.aliases), "preset": spec.preset or "",
-        "arguments": ", ".join(f"{key}={value!r}" for key, value in spec.kwargs.items()), "license": spec.license,
+        "plugin": plugin.label if plugin else "",
+        "aliases": ", ".join(spec.aliases),
+        "preset": spec.preset or "",
+        "arguments": ", ".join(f"{key}={value!r}" for key, value in spec.kwargs.items()),
+        "license": spec.license,
     }
     return [f"{key}: {value}" for key, value in facts.items() if value]
 

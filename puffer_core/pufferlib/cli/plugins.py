@@ -14,8 +14,13 @@ List the installed plugins with their version and what they register. One that f
 harms none of the others. PUFFERLIB_PLUGINS=a,b loads only those; PUFFERLIB_DISABLE_PLUGINS=c leaves some out.
 """
 KINDS = {
-    "env": "envs", "env family": "env families", "emulator": "emulators", "policy": "policies", "logger": "loggers",
-    "backend": "back ends", "command": "commands",
+    "env": "envs",
+    "env family": "env families",
+    "emulator": "emulators",
+    "policy": "policies",
+    "logger": "loggers",
+    "backend": "back ends",
+    "command": "commands",
 }
 WIDTH = 110
 

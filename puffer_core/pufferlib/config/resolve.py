@@ -94,6 +94,7 @@ def given_in_tables(tables: Mapping[str, Any]) -> list[Given]:
     """The settings of an earlier run."""
     return [
         Given(f"{name}.{key}", part, f"[{name}] {key}", False)
-        for name, value in tables.items() if isinstance(value, Mapping)
+        for name, value in tables.items()
+        if isinstance(value, Mapping)
         for key, part in value.items()
     ] + [Given(key, tables[key], key, False) for key in ("tag", "logger") if key in tables]

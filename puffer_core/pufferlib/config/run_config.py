@@ -212,6 +212,7 @@ def merge(schema: Schema, layers: Iterable[Iterable[Given]]) -> tuple[dict[str, 
 
 def build(env_name: str, values: Mapping[str, Any], labels: Mapping[str, str]) -> RunConfig:
     """The RunConfig of these values. Raises ConfigError, naming who gave the value, when the settings refuse it."""
+
     def of(table: str) -> dict[str, Any]:
         return {key.split(".", 1)[1]: value for key, value in values.items() if key.startswith(table + ".")}
 
@@ -221,8 +222,12 @@ def build(env_name: str, values: Mapping[str, Any], labels: Mapping[str, str]) -
     if name in BUILT_IN_POLICIES:
         policy = {key: value for key, value in policy.items() if value is not None}
     return RunConfig(
-        env_name=env_name, vec=VecConfig(**of("vec")), train=blame(TrainConfig, of("train"), "train", labels),
-        policy=PolicyConfig(name=name, kwargs=policy), env=of("env"), **top,
+        env_name=env_name,
+        vec=VecConfig(**of("vec")),
+        train=blame(TrainConfig, of("train"), "train", labels),
+        policy=PolicyConfig(name=name, kwargs=policy),
+        env=of("env"),
+        **top,
     )
 
 

@@ -100,8 +100,14 @@ def describe(kind: Kind) -> str:
     """What is expected, in words."""
     if kind.choices:
         return "one of " + ", ".join(kind.choices)
-    words = {"bool": "true or false", "int": "an integer such as 64 or 1e6", "float": "a finite number such as 0.5 or 1e-3",
-             "text": "text", "texts": "a list of texts", "any": "a value"}[kind.name]
+    words = {
+        "bool": "true or false",
+        "int": "an integer such as 64 or 1e6",
+        "float": "a finite number such as 0.5 or 1e-3",
+        "text": "text",
+        "texts": "a list of texts",
+        "any": "a value",
+    }[kind.name]
     return f"{words}, or {AUTO}" if kind.optional else words
 
 

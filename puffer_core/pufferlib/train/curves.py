@@ -64,5 +64,5 @@ def points(rows: Sequence[Mapping[str, Any]], key: str) -> tuple[list[float], li
     known = [row for row in rows if isinstance(row.get(key), (int, float)) and "global_step" in row]
     found = [(float(row["global_step"]), float(row[key])) for row in known]
     stride = -(-len(found) // MOST_POINTS) or 1
-    kept = found[(len(found) - 1) % stride::stride] if found else []
+    kept = found[(len(found) - 1) % stride :: stride] if found else []
     return [step for step, _ in kept], [value for _, value in kept]

@@ -109,10 +109,17 @@ class LineDashboard(Progress):
         self.printed_at = time.monotonic()
         self.printed_step = self.step
         shown = [f"{name} {number(value)}" for name, value in ordered(self.episodes)[:4]]
-        self.say("  ".join([
-            f"{min(self.step / self.total, 1):4.0%}", f"step {self.step:,}", f"{self.row.get('SPS', 0):,.0f} steps/s", *shown,
-            f"ETA {clock(self.left_s)}",
-        ]))
+        self.say(
+            "  ".join(
+                [
+                    f"{min(self.step / self.total, 1):4.0%}",
+                    f"step {self.step:,}",
+                    f"{self.row.get('SPS', 0):,.0f} steps/s",
+                    *shown,
+                    f"ETA {clock(self.left_s)}",
+                ]
+            )
+        )
 
     def saved(self, path: str) -> None:
         """Nothing: the end of the run names the last checkpoint."""
@@ -232,7 +239,7 @@ def column(name: str, pairs: list[tuple[str, str]], style: str) -> Table:
 
 def section(row: Mapping[str, Any], prefix: str) -> dict[str, Any]:
     """The entries whose key begins with `prefix`, without it."""
-    return {key[len(prefix):]: value for key, value in row.items() if key.startswith(prefix)}
+    return {key[len(prefix) :]: value for key, value in row.items() if key.startswith(prefix)}
 
 
 def ordered(episodes: Mapping[str, Any]) -> list[tuple[str, Any]]:

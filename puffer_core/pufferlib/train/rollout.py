@@ -40,7 +40,12 @@ class Rollout:
     """
 
     def __init__(
-        self, env: Any, policy: nn.Module, distribution: Distribution, horizon: int, device: torch.device,
+        self,
+        env: Any,
+        policy: nn.Module,
+        distribution: Distribution,
+        horizon: int,
+        device: torch.device,
         generator: torch.Generator,
     ) -> None:
         self.env, self.policy, self.distribution = env, policy, distribution

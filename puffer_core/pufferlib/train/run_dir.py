@@ -147,7 +147,9 @@ def describe_run(command_line: list[str]) -> dict[str, Any]:
         except importlib.metadata.PackageNotFoundError:
             versions[name] = "not installed"
     return {
-        "started": time.strftime("%Y-%m-%dT%H:%M:%S%z"), "command": command_line, "platform": platform.platform(),
+        "started": time.strftime("%Y-%m-%dT%H:%M:%S%z"),
+        "command": command_line,
+        "platform": platform.platform(),
         "versions": versions,
     }
 
