@@ -151,7 +151,7 @@ class Rollout:
             self.actions[slot, rows] = actions.to(self.actions.dtype)
         sent.copy_(self.distribution.to_env(actions))
         middle = time.perf_counter()
-        self.env.send(self.storage.actions[slot, rows], slot + 1)
+        self.env.send(self.storage.actions[slot, rows], slot + 1, rows)  # batches ahead wait at the last slot, unanswered
         self.times["forward"] += middle - start
         self.times["env"] += time.perf_counter() - middle
 

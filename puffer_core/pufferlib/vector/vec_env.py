@@ -153,21 +153,22 @@ class VecEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         infos = self._take_infos(group)
         return Batch(view.observations, view.rewards, view.terminals, view.truncations, view.masks, infos, self._rows[group])
 
-    def send(self, actions: Any, slot: int = 0) -> None:
-        """Let the batch received last (of several: the one received first) take one step; its results go to `slot`.
+    def send(self, actions: Any, slot: int = 0, rows: slice | None = None) -> None:
+        """Let a received batch take one step; its results go to `slot`.
 
         actions: [agents_per_batch, ...], whole numbers for Discrete and MultiDiscrete, floats for Box. They are copied to
         `storage.actions` of the slot that holds the observations they answer.
+        rows: the `Batch.rows` that they answer; None: of the batches that wait for actions, the one received first.
         """
         self._check_open()
         if not self._held:
             raise OrderError("send() without a batch: call recv() first; each send() answers one recv()")
         if not 0 <= slot < len(self._views):
             raise ConfigError(f"slot must be in [0, {len(self._views) - 1}] (allocate({len(self._views)})), got {slot!r}")
-        group = self._held[0]
+        group = self._held[0] if rows is None else self._held_group(rows)
         source = self._slots[group]
         self._put_actions(actions, self._views[source][group].actions, self._rows[group].start)
-        del self._held[0]
+        self._held.remove(group)
         self._slots[group] = slot
         self._start_step(group, source, slot)
         self._running.append(group)
@@ -281,6 +282,13 @@ class VecEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         place[...] = given
         if not self._float_actions and np.count_nonzero(place != given):
             raise ShapeError(f"actions do not fit {place.dtype}: they range from {given.min()} to {given.max()}")
+
+    def _held_group(self, rows: slice) -> int:
+        for group in self._held:
+            if self._rows[group] == rows:
+                return group
+        waiting = ", ".join(f"slice({self._rows[group].start}, {self._rows[group].stop})" for group in self._held)
+        raise OrderError(f"send() for rows={rows}, but the batches that wait for actions are: {waiting}")
 
     def _check_open(self) -> None:
         if self.is_closed:

@@ -73,6 +73,25 @@ def test_batches_that_overlap_fill_the_same_arrays_as_one_batch(scripted: Any) -
         assert all(torch.equal(a, b) for a, b in zip(rollouts[0], other, strict=True))
 
 
+@pytest.mark.parametrize("favoured", [min, max])
+def test_a_batch_that_runs_ahead_of_the_others_keeps_its_own_results(scripted: Any, favoured: Any) -> None:
+    def rollouts(ahead: bool) -> list[Any]:
+        trainer, _ = trainer_on(scripted, Echo(), num_envs=4, num_workers=2, batch_size=2, lengths=(3, 2, 4, 5))
+        if ahead:
+            trainer.env._wait = favoured  # one batch is always finished first: it is at the last slot before the other begins
+        kept = []
+        for _ in range(3):
+            trainer.evaluate()
+            kept.append(
+                [getattr(trainer.rollout, name).clone() for name in ("observations", "actions", "rewards", "terminals", "values")]
+            )
+        trainer.close()
+        return kept
+
+    for ours, plain in zip(rollouts(True), rollouts(False), strict=True):
+        assert all(torch.equal(a, b) for a, b in zip(ours, plain, strict=True))
+
+
 def test_training_reads_the_envs_own_memory(scripted: Any) -> None:
     trainer, _ = trainer_on(scripted, Echo())
     rollout = trainer.rollout

@@ -217,6 +217,19 @@ def test_whole_numbers_and_doubles_become_float32_for_a_box():
     assert vec.step(np.array([[0.5, 0.25], [0, 0]]))[1].tolist() == [0.75, 0]
 
 
+def test_send_answers_the_batch_whose_rows_it_names():
+    vec = make_vec(Counters, num_envs=4, num_workers=2, batch_size=2, backend="serial")
+    vec.async_reset(seed=0)
+    first, second = vec.recv().rows, vec.recv().rows
+    vec.send([0, 0], rows=second)
+    assert vec.recv().rows == second, "the first one still waits"
+    with pytest.raises(OrderError, match=r"slice\(1, 3"):
+        vec.send([0, 0], rows=slice(1, 3))
+    vec.send([0, 0], rows=first)
+    with pytest.raises(OrderError, match=rf"{second.start}, {second.stop}"):
+        vec.send([0, 0], rows=first)
+
+
 def test_calls_in_an_order_that_cannot_work_say_what_to_do():
     vec = make_vec(Counters, num_envs=2)
     with pytest.raises(OrderError, match=r"reset\(\) first"):
