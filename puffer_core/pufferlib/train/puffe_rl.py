@@ -34,7 +34,7 @@ from pufferlib.train.nonfinite import find_bad_rows, rollout_error, update_error
 from pufferlib.train.optim import Optimizer, clip_gradients, scheduled_rate
 from pufferlib.train.rollout import Rollout
 
-STATISTICS_SAMPLES = 16_384
+STATISTICS_SAMPLES = 4096
 """About how many observations of each rollout a policy is shown for standardising its inputs."""
 
 
