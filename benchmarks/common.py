@@ -66,11 +66,16 @@ def random_action_sets(space: spaces.Space[Any], rows: int, count: int = 16) -> 
     return list(batched)
 
 
-def bare_c_loop(name: str, rows: int, seconds: float = 0.5) -> tuple[float, int]:
-    """Agent-steps per second and bytes of one world of the native game `name`, stepped by bare_loop.c."""
+def native_class(name: str) -> Any:
+    """What the registered env `name` is made by: for a native game its NativeEnv class."""
     found = registry()
     spec = found.find_env(name)
-    env = found.resolve(spec.target, spec)()
+    return found.resolve(spec.target, spec)
+
+
+def bare_c_loop(name: str, rows: int, seconds: float = 0.5) -> tuple[float, int]:
+    """Agent-steps per second and bytes of one world of the native game `name`, stepped by bare_loop.c."""
+    env = native_class(name)()
     game = env.module.rsplit(".", 1)[1].lstrip("_")
     folder = Path(importlib.import_module(env.module).__file__ or "").parent
     space, worlds = env.single_action_space, max(1, rows // env.num_agents)

@@ -12,15 +12,14 @@ from typing import Any
 import tomllib
 
 import pufferlib
-from common import HERE, bare_c_loop, best_rates, machine, random_action_sets
+from common import HERE, bare_c_loop, best_rates, machine, native_class, random_action_sets
 
 ROWS = 4096
 
 
 def measure(game: str) -> dict[str, Any]:
     """The figures of one game, taken within a few seconds of each other."""
-    with pufferlib.make(f"ocean-{game}", num_envs=1) as probe:
-        worlds = max(1, ROWS // probe.num_agents)
+    worlds = max(1, ROWS // native_class(f"ocean-{game}")().num_agents)
     env = pufferlib.make(f"ocean-{game}", num_envs=worlds, backend="serial", seed=1)
     env.async_reset(seed=1)
     env.recv()

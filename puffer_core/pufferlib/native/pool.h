@@ -1,9 +1,10 @@
 /* A pool of threads with fixed shares of the work.
  *
  * The work is cut into `shares`, each with its own thread, so that a share's memory stays in one core's cache. Equal runs
- * of neighbouring shares form a group: groups are posted and waited for. A thread without work spins for SPIN_NS, then
- * parks on a condition variable; so does a caller that waits, but it first takes shares that no thread has started yet:
- * on a machine with as many cores as shares a synchronous step then keeps every core busy with work and none with waiting.
+ * of neighbouring shares form a group: groups are posted and waited for. A thread without work spins for POOL_SPIN_NS, then
+ * parks on a condition variable; while its last wait was short it spins longer, since waking a parked thread costs more than
+ * a short wait. A caller that waits spins and parks too, but it first takes shares that no thread has started yet: on a
+ * machine with as many cores as shares a synchronous step then keeps every core busy with work and none with waiting.
  *
  * One thread at a time may call the pool. Nothing is allocated after pool_open. Threads do not survive a fork: a child
  * process must not touch its parent's pool (the binding compares process ids). */
@@ -15,6 +16,7 @@
 #include "threads_port.h"
 
 #define POOL_SPIN_NS 20000
+#define POOL_BUSY_SPIN_NS 150000 /* of a thread whose last wait was shorter than this: steps follow one another */
 #define POOL_SPIN_CHECK 64 /* pauses between looks at the clock */
 
 typedef void (*PoolWork)(void *context, int share);
@@ -85,9 +87,9 @@ static inline int pool_help_group(Pool *p, int group) {
     return 0;
 }
 
-/* Spin while *a equals `value`, for at most POOL_SPIN_NS. True when it changed. */
-static inline int pool_spin(PortAtomic *a, int value, PortAtomic *stop) {
-    int64_t until = port_now_ns() + POOL_SPIN_NS;
+/* Spin while *a equals `value`, for at most `limit_ns`. True when it changed. */
+static inline int pool_spin(PortAtomic *a, int value, PortAtomic *stop, int64_t limit_ns) {
+    int64_t until = port_now_ns() + limit_ns;
     do {
         for (int i = 0; i < POOL_SPIN_CHECK; i++) {
             if (port_load(a) != value) return 1;
@@ -101,12 +103,15 @@ static inline int pool_spin(PortAtomic *a, int value, PortAtomic *stop) {
 PORT_ENTRY(pool_thread, arg) {
     PoolShare *s = (PoolShare *)arg;
     Pool *p = s->pool;
+    int64_t idle_since = port_now_ns(), spin_ns = POOL_SPIN_NS;
     while (!port_load(&p->stop)) {
         if (pool_claim(p, s->index)) {
+            spin_ns = port_now_ns() - idle_since < POOL_BUSY_SPIN_NS ? POOL_BUSY_SPIN_NS : POOL_SPIN_NS;
             pool_run(p, s->index);
+            idle_since = port_now_ns();
             continue;
         }
-        if (pool_spin(&s->state, SHARE_IDLE, &p->stop) && port_load(&s->state) == SHARE_POSTED) continue;
+        if (pool_spin(&s->state, SHARE_IDLE, &p->stop, spin_ns) && port_load(&s->state) == SHARE_POSTED) continue;
         if (pool_help_group(p, s->index / p->shares_per_group)) continue;
         port_lock(&s->mutex);
         port_store(&s->parked, 1); /* before the look at the state: a poster stores the state, then looks here */
@@ -201,7 +206,7 @@ static inline int pool_take(Pool *p, int group) {
 
 /* Help, spin or sleep until a group finishes that had not when `seen` was read, at most timeout_ns. */
 static inline void pool_await_finish(Pool *p, int group, int seen, int64_t timeout_ns) {
-    if (pool_help(p, group) || pool_spin(&p->finished, seen, NULL)) return;
+    if (pool_help(p, group) || pool_spin(&p->finished, seen, NULL, POOL_SPIN_NS)) return;
     port_lock(&p->mutex);
     if (port_load(&p->finished) == seen) port_cond_wait_ns(&p->done, &p->mutex, timeout_ns);
     port_unlock(&p->mutex);
