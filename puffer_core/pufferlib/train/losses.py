@@ -68,8 +68,9 @@ def normalise(values: Tensor, weights: Tensor | None = None, epsilon: float = 1e
 
 def explained_variance(values: Tensor, targets: Tensor, masks: Tensor) -> Tensor:
     """1 - Var(target - value) / Var(target) over the samples that count; 0 where the targets do not vary."""
-    targets, values = targets[masks], values[masks]
-    if not len(targets):
+    if not masks.all():  # picking copies both arrays
+        targets, values = targets[masks], values[masks]
+    if not targets.numel():
         return torch.zeros((), device=targets.device)
     spread = targets.var(correction=0)
     return torch.where(spread > 0, 1 - (targets - values).var(correction=0) / spread, torch.zeros_like(spread))
