@@ -84,7 +84,8 @@ def measure(name: str, target: dict[str, Any], seeds: int, out: Path) -> str:
             curves.append((steps, values))
             finals.append(values[-1])
             seconds.append(took)
-            reached.append(steps[np.argmax(values >= goal)] if (values >= goal).any() else np.inf)
+            below = np.flatnonzero(values < goal)  # reached for good: early on only the shortest episodes have ended
+            reached.append(steps[0] if not len(below) else steps[below[-1] + 1] if below[-1] + 1 < len(steps) else np.inf)
     draw(name, metric, target, curves, out / f"{name}.png")
     ok = sum(goal <= value <= target.get("below", np.inf) for value in finals)
     bound = f"in [{goal}, {target['below']}]" if "below" in target else f">= {goal}"
