@@ -2,7 +2,7 @@
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
-NATIVE := setup.py plugins/ocean/setup.py $(wildcard puffer_core/pufferlib/native/*.[hp]* plugins/ocean/pufferlib_ocean/*/*.h)
+NATIVE := setup.py plugins/ocean/setup.py $(wildcard puffer_core/pufferlib/native/*.[hp]* plugins/ocean/pufferlib_ocean/*.h plugins/ocean/pufferlib_ocean/*/*.h)
 ENV_NAME ?= ocean-breakout
 
 .PHONY: help train test lint type docs bench dist clean

@@ -90,7 +90,7 @@ def bare_c_loop(name: str, rows: int, seconds: float = 0.5) -> tuple[float, int]
         program = Path(scratch) / "bare"
         subprocess.run(
             [os.environ.get("CC", "cc"), "-std=c11", "-O2", "-ffp-contract=off", f'-DHEADER="{game}.h"', f"-DGAME={game}_game",
-             f"-I{folder}", f"-I{pufferlib.get_include()}", str(HERE / "bare_loop.c"), "-o", str(program), "-lm"],
+             f"-I{folder}", f"-I{folder.parent}", f"-I{pufferlib.get_include()}", str(HERE / "bare_loop.c"), "-o", str(program), "-lm"],
             check=True,
         )  # fmt: skip
         fields = [f"{a.name}={float(a.to_c(getattr(env.args, a.name)))}" for a in env.arguments]

@@ -72,7 +72,7 @@ def compile_rules(source: Path, folder: Path) -> Path:
     """A C file of tests as a program in `folder`, with sanitizers; `program NAME` runs one test."""
     program = folder / source.stem
     compiler = (sysconfig.get_config_var("CC") or "cc").split()
-    includes = [f"-I{source.parent}", f"-I{get_include()}"]
+    includes = [f"-I{source.parent}", f"-I{source.parents[1]}", f"-I{get_include()}"]
     subprocess.run([*compiler, *C_TEST_FLAGS.split(), *includes, str(source), "-o", str(program), "-lm"], check=True)
     return program
 
