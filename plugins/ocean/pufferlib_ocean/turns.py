@@ -13,7 +13,7 @@ def turn_arguments(*, bot_epsilon: float = 0.05) -> tuple[Argument, ...]:
     return (
         Choice("opponent", "bot", ("bot", "self"), help="who plays the other side; self: the world's second row"),
         Float("bot_epsilon", bot_epsilon, 0, 1, help="share of the bot's moves that are uniformly random"),
-        Choice("illegal", "random", ("random", "lose"), help="a forbidden move: a random legal one is played, or the game is lost"),
+        Choice("illegal", "random", ("random", "lose"), help="a forbidden move: a random legal one is played, or it loses"),
         Float("reward_illegal", -0.02, -100, 100, help='for a forbidden move, with illegal="random"'),
         Int("max_steps", 0, 0, 10**9, help="steps until truncation; 0: never"),
     )
