@@ -1,0 +1,1 @@
+from pufferlib_ocean.blastar.blastar import Blastar as Blastar
