@@ -49,7 +49,7 @@ def main() -> None:
             continue
         m, peer = measure(game), peers.get(game, {})
         bar = peer.get("bar", 10_000_000)
-        against = f"{m['vec'] / peer['peer']:.2f}" if peer else "-"
+        against = f"{m['vec'] / peer['peer']:.2f}" if "peer" in peer else "-"
         print(
             f"| {game} | {m['rows']} | {m['bytes']} | {m['bare'] / 1e6:.2f} | {m['vec'] / 1e6:.2f} | "
             f"{m['vec'] / m['bare']:.2f} | {m['vec'] / bar:.2f} | {against} |",
