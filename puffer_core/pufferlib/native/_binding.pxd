@@ -63,7 +63,8 @@ cdef extern from "worlds.h" nogil:
 cdef extern from "pool.h" nogil:
     ctypedef struct Pool:
         pass
-    Pool *pool_open(int, int, void (*)(void *, int) noexcept, void *)
+    int64_t POOL_SPIN_NS, POOL_BUSY_SPIN_NS
+    Pool *pool_open(int, int, int64_t, int64_t, void (*)(void *, int) noexcept, void *)
     void pool_close(Pool *)
     void pool_post(Pool *, int)
     int pool_take(Pool *, int)

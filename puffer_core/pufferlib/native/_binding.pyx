@@ -201,7 +201,7 @@ cdef class NativeBatch:
             raise ConfigError(f"{self.name}: {self.num_worlds} worlds, {workers} workers and {groups} groups do not divide evenly")
         self._stop_pool()
         self._partition(workers, groups)
-        self.pool = pool_open(workers, groups, worlds_run_share, &self.worlds)
+        self.pool = pool_open(workers, groups, POOL_SPIN_NS, POOL_BUSY_SPIN_NS, worlds_run_share, &self.worlds)
         if self.pool == NULL:
             raise EnvError(f"{self.name}: {workers} threads cannot be started")
         self.pid = port_process_id()

@@ -8,7 +8,6 @@ def sample(
     logits: int, stride: int, masks: int, sizes: int, parts: int, uniforms: int, actions: int, log_probs: int, rows: int
 ) -> None: ...
 def ppo(
-    logits: int, logit_stride: int, values: int, value_stride: int, actions: int, sizes: int, parts: int, masks: int,
-    old_log_probs: int, old_values: int, advantages: int, targets: int, weights: int, rows: int, normalize: bool, clip: float,
-    vf_clip: float, vf_coef: float, ent_coef: float, d_logits: int, d_values: int, ratios: int, stats: int,
+    logits: int, logit_stride: int, values: int, value_stride: int, given: tuple[int | float, ...], d_logits: int,
+    d_values: int, ratios: int, stats: int,
 ) -> None: ...  # fmt: skip

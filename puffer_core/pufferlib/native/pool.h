@@ -1,7 +1,7 @@
 /* A pool of threads with fixed shares of the work.
  *
  * The work is cut into `shares`, each with its own thread, so that a share's memory stays in one core's cache. Equal runs
- * of neighbouring shares form a group: groups are posted and waited for. A thread without work spins for POOL_SPIN_NS, then
+ * of neighbouring shares form a group: groups are posted and waited for. A thread without work spins for a while, then
  * parks on a condition variable; while its last wait was short it spins longer, since waking a parked thread costs more than
  * a short wait. A caller that waits spins and parks too, but it first takes shares that no thread has started yet: on a
  * machine with as many cores as shares a synchronous step then keeps every core busy with work and none with waiting.
@@ -47,6 +47,7 @@ typedef struct PoolGroup {
 
 typedef struct Pool {
     int shares, groups, shares_per_group;
+    int64_t spin_ns, busy_spin_ns;
     PoolWork work;
     void *context;
     PoolShare *share;
@@ -103,10 +104,10 @@ static inline int pool_spin(PortAtomic *a, int value, PortAtomic *stop, int64_t 
 PORT_ENTRY(pool_thread, arg) {
     PoolShare *s = (PoolShare *)arg;
     Pool *p = s->pool;
-    int64_t idle_since = port_now_ns(), spin_ns = POOL_SPIN_NS;
+    int64_t idle_since = port_now_ns(), spin_ns = p->spin_ns;
     while (!port_load(&p->stop)) {
         if (pool_claim(p, s->index)) {
-            spin_ns = port_now_ns() - idle_since < POOL_BUSY_SPIN_NS ? POOL_BUSY_SPIN_NS : POOL_SPIN_NS;
+            spin_ns = port_now_ns() - idle_since < p->busy_spin_ns ? p->busy_spin_ns : p->spin_ns;
             pool_run(p, s->index);
             idle_since = port_now_ns();
             continue;
@@ -206,7 +207,7 @@ static inline int pool_take(Pool *p, int group) {
 
 /* Help, spin or sleep until a group finishes that had not when `seen` was read, at most timeout_ns. */
 static inline void pool_await_finish(Pool *p, int group, int seen, int64_t timeout_ns) {
-    if (pool_help(p, group) || pool_spin(&p->finished, seen, NULL, POOL_SPIN_NS)) return;
+    if (pool_help(p, group) || pool_spin(&p->finished, seen, NULL, p->spin_ns)) return;
     port_lock(&p->mutex);
     if (port_load(&p->finished) == seen) port_cond_wait_ns(&p->done, &p->mutex, timeout_ns);
     port_unlock(&p->mutex);
@@ -225,7 +226,7 @@ static inline int pool_wait(Pool *p, int group, int64_t timeout_ns) {
     }
     if (taken >= 0) {
         PoolGroup *g = &p->group[taken];
-        g->wait_follows = called - g->posted_ns < POOL_SPIN_NS;
+        g->wait_follows = called - g->posted_ns < p->spin_ns;
         if (p->unwoken == taken * p->shares_per_group) p->unwoken = -1;
     }
     pool_wake_unwoken(p); /* another group's: the caller goes away now */
@@ -278,8 +279,9 @@ static inline void pool_close(Pool *p) {
     free(p);
 }
 
-/* `groups` divides `shares`. NULL when memory or threads cannot be had. */
-static inline Pool *pool_open(int shares, int groups, PoolWork work, void *context) {
+/* `groups` divides `shares`. A thread without work spins for spin_ns, or for busy_spin_ns while its waits are that short.
+ * NULL when memory or threads cannot be had. */
+static inline Pool *pool_open(int shares, int groups, int64_t spin_ns, int64_t busy_spin_ns, PoolWork work, void *context) {
     Pool *p = (Pool *)calloc(1, sizeof *p);
     if (!p) return NULL;
     p->share = (PoolShare *)calloc((size_t)shares, sizeof *p->share);
@@ -291,6 +293,8 @@ static inline Pool *pool_open(int shares, int groups, PoolWork work, void *conte
         return NULL;
     }
     p->unwoken = -1;
+    p->spin_ns = spin_ns;
+    p->busy_spin_ns = busy_spin_ns;
     p->shares = shares;
     p->groups = groups;
     p->shares_per_group = shares / groups;

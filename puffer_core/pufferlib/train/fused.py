@@ -40,6 +40,22 @@ def fused_losses(
     return Losses(total, *stats[1:].unbind()), ratios
 
 
+def kernel_arguments(sizes: tuple[int, ...], batch: Minibatch, config: TrainConfig) -> tuple[tuple[int | float, ...], list[Any]]:
+    """What the kernels are told of a minibatch (native/_ppo.pxd), and the arrays that must outlive the call."""
+    rows = len(batch.old_log_prob)
+    actions = batch.actions.to(torch.int32).reshape(rows, len(sizes)).contiguous()
+    numbers = [part.contiguous() for part in (batch.old_log_prob, batch.old_value, batch.advantage, batch.target)]
+    masks = None if batch.action_masks is None else batch.action_masks.contiguous()
+    weights = None if batch.weights is None else batch.weights.contiguous()
+    widths = np.asarray(sizes, np.int32)
+    given = (
+        actions.data_ptr(), widths.ctypes.data, len(sizes), 0 if masks is None else masks.data_ptr(),
+        *(part.data_ptr() for part in numbers), 0 if weights is None else weights.data_ptr(), rows, config.normalize_advantages,
+        config.clip_coef, config.vf_clip_coef, config.vf_coef, config.ent_coef,
+    )  # fmt: skip
+    return given, [actions, numbers, masks, weights, widths]
+
+
 class _FusedPPO(torch.autograd.Function):
     """The kernel makes the gradient along with the losses; backward only hands it on."""
 
@@ -48,23 +64,14 @@ class _FusedPPO(torch.autograd.Function):
         ctx: Any, logits: Tensor, value: Tensor, sizes: tuple[int, ...], batch: Minibatch, config: TrainConfig
     ) -> tuple[Tensor, Tensor, Tensor]:
         rows = logits.shape[0]
-        keep = [
-            batch.actions.to(torch.int32).reshape(rows, len(sizes)).contiguous(),
-            *(part.contiguous() for part in (batch.old_log_prob, batch.old_value, batch.advantage, batch.target)),
-        ]
-        masks = None if batch.action_masks is None else batch.action_masks.contiguous()
-        weights = None if batch.weights is None else batch.weights.contiguous()
-        widths = np.asarray(sizes, np.int32)
         d_logits, d_value = torch.empty(rows, sum(sizes)), torch.empty(rows)
         ratios, stats = torch.empty(rows), torch.empty(STATS)
-        actions, old_log_prob, old_value, advantage, target = (tensor.data_ptr() for tensor in keep)
+        given, kept = kernel_arguments(sizes, batch, config)
         _kernels.ppo(
-            logits.data_ptr(), logits.stride(0), value.data_ptr(), value.stride(0), actions, widths.ctypes.data, len(sizes),
-            0 if masks is None else masks.data_ptr(), old_log_prob, old_value, advantage, target,
-            0 if weights is None else weights.data_ptr(), rows, config.normalize_advantages, config.clip_coef,
-            config.vf_clip_coef, config.vf_coef, config.ent_coef, d_logits.data_ptr(), d_value.data_ptr(), ratios.data_ptr(),
-            stats.data_ptr(),
+            logits.data_ptr(), logits.stride(0), value.data_ptr(), value.stride(0), given, d_logits.data_ptr(),
+            d_value.data_ptr(), ratios.data_ptr(), stats.data_ptr(),
         )  # fmt: skip
+        del kept
         ctx.save_for_backward(d_logits, d_value)
         ctx.mark_non_differentiable(stats, ratios)
         return stats[0].clone(), stats, ratios

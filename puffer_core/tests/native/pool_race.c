@@ -18,7 +18,7 @@ static void work(void *context, int share) {
 }
 
 static long drive(int groups, int posts) {
-    Pool *p = pool_open(SHARES, groups, work, NULL);
+    Pool *p = pool_open(SHARES, groups, POOL_SPIN_NS, POOL_BUSY_SPIN_NS, work, NULL);
     if (!p) abort();
     for (int g = 0; g < groups; g++) pool_post(p, g);
     for (int i = 0; i < posts; i++) {
