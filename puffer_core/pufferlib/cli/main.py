@@ -8,6 +8,7 @@ from __future__ import annotations
 import errno
 import importlib
 import os
+import signal
 import sys
 import traceback
 from collections.abc import Callable, Sequence
@@ -108,6 +109,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         if (error.name or "").partition(".")[0] == "pufferlib":
             raise
         return complain(f"this command needs the package {error.name!r}: pip install {error.name}", FAILED)
+    finally:
+        if argv is None:
+            signal.signal(signal.SIGINT, signal.SIG_IGN)  # the process ends now; another Ctrl-C would only add a traceback
 
 
 def dispatch(arguments: list[str]) -> int:

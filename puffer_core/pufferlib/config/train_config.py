@@ -23,6 +23,9 @@ class TrainConfig:
     """auto (cuda if there is one, else cpu), cpu, cuda, cuda:N or mps."""
     torch_threads: int = 0
     """Threads of torch on the CPU; 0 leaves torch's own choice."""
+    learner: Literal["auto", "torch"] = "auto"
+    """auto: the default MLP runs in kernels made for it where they apply (CPU, Discrete or MultiDiscrete actions), all else in
+    torch. torch: everything in torch."""
     deterministic: bool = False
     """Ask torch for deterministic kernels (slower on a GPU; the CPU is deterministic anyway)."""
 
@@ -98,8 +101,13 @@ class TrainConfig:
     """Rollouts between checkpoints. 0: only at the end."""
     keep_checkpoints: int = 3
     """How many of the newest checkpoints stay. 0: all."""
+    keep_best: int = 1
+    """How many of the best checkpoints stay beside the newest. 0: none."""
+    best_metric: str = "auto"
+    """The episode statistic that tells which checkpoint is best, such as perf; -NAME: the least is best. auto: score, or
+    episode_return where there is no score."""
     log_interval_s: float = 1.0
-    """Least seconds between two rows of metrics (the last one is always written)."""
+    """Least seconds between two rows of metrics. Each checkpoint and the end have a row in any case."""
 
     def __post_init__(self) -> None:
         self.validate()
@@ -174,6 +182,7 @@ _RANGES: dict[str, tuple[float, float, bool, bool]] = {
     "prio_beta0": (0, 1, True, True),
     "checkpoint_interval": (0, _INF, True, False),
     "keep_checkpoints": (0, _INF, True, False),
+    "keep_best": (0, _INF, True, False),
     "log_interval_s": (0, _INF, True, False),
 }
 _TYPES: dict[str, Any] = get_type_hints(TrainConfig)

@@ -5,14 +5,12 @@ settings, which env and spaces they belong to, versions, and what an env that ha
 Not saved: the envs. After loading they are reset with a seed made of `seed` and `global_step`, and recurrent states start anew,
 so a resumed run sees other episodes than an uninterrupted one.
 
-A file is written under another name, flushed to the disk and then renamed, so a name never stands for half a checkpoint.
+A file is written under another name and then renamed (`pufferlib.atomic`), so a name never stands for half a checkpoint.
 """
 
 from __future__ import annotations
 
 import logging
-import os
-import tempfile
 import zipfile
 from dataclasses import asdict
 from os import PathLike
@@ -24,13 +22,14 @@ import numpy as np
 import torch
 from torch import nn
 
+from pufferlib.atomic import replacing
 from pufferlib.errors import CheckpointError
 from pufferlib.structure import path_text
 
 if TYPE_CHECKING:
     from pufferlib.train.puffe_rl import PuffeRL
 
-FORMAT = 1
+FORMAT = 2
 log = logging.getLogger(__name__)
 
 
@@ -52,25 +51,14 @@ def save_checkpoint(trainer: PuffeRL, path: str | PathLike[str]) -> None:
         "optimizer": trainer.optimizer.state_dict(),
         "global_step": trainer.global_step,
         "epoch": trainer.epoch,
-        "agent_steps": trainer.metrics.agent_steps,
+        "counts": trainer.metrics.counts(),
         "rate_factor": trainer.rate_factor,
         "random": random_states(trainer.generator),
         "env_state": pack(env_state(trainer.env)),
     }
     try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".tmp", dir=target.parent)
-        try:
-            with os.fdopen(handle, "wb") as file:
-                torch.save(content, file)
-                file.flush()
-                os.fsync(file.fileno())
-            os.chmod(temporary, 0o666 & ~_umask())
-            os.replace(temporary, target)
-        except BaseException:
-            Path(temporary).unlink(missing_ok=True)
-            raise
-        _sync_folder(target.parent)
+        with replacing(target) as file:
+            torch.save(content, file)
     except OSError as error:
         raise CheckpointError(f"cannot write checkpoint {target}: {error}") from error
 
@@ -87,7 +75,7 @@ def load_checkpoint(trainer: PuffeRL, path: str | PathLike[str]) -> None:
     trainer.policy.load_state_dict(content["policy"])
     trainer.global_step, trainer.epoch = content["global_step"], content["epoch"]
     trainer.rate_factor = content["rate_factor"]
-    trainer.metrics.resume(trainer.global_step, content["agent_steps"])
+    trainer.metrics.resume(trainer.global_step, content["counts"])
     restore_random_states(content["random"], trainer.generator)
     if saved_env_state:
         trainer.env.load_state_dict(saved_env_state)
@@ -269,23 +257,3 @@ def restore_random_states(states: dict[str, Any], generator: torch.Generator) ->
         torch.cuda.set_rng_state_all([state.cpu() for state in states["cuda"]])
     name, keys, position, has_gauss, cached = states["numpy"]
     np.random.set_state((name, keys.cpu().numpy().astype(np.uint32), position, has_gauss, cached))
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
-
-
-def _sync_folder(folder: Path) -> None:
-    """Make the rename itself durable, where the system lets a folder be opened."""
-    try:
-        handle = os.open(folder, os.O_RDONLY)
-    except OSError:
-        return
-    try:
-        os.fsync(handle)
-    except OSError:
-        pass
-    finally:
-        os.close(handle)

@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from pufferlib.atomic import replacing
+
 PANELS = (
     ("score and return", ("environment/score", "environment/episode_return")),
     ("perf (0 to 1)", ("environment/perf",)),
@@ -55,7 +57,8 @@ def draw_curves(rows: Sequence[Mapping[str, Any]], path: str | Path, title: str 
         if len(lines) > 1:
             axes.legend(fontsize=8)
     figure.supxlabel("agent-steps", fontsize=9)
-    figure.savefig(path)
+    with replacing(path) as file:
+        figure.savefig(file, format="png")
     return True
 
 

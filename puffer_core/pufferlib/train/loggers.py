@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Protocol
@@ -51,6 +52,10 @@ class JsonLines:
     def log(self, metrics: dict[str, Any], step: int) -> None:
         """Append one line."""
         self.file.write(json.dumps(jsonable({"global_step": step, **metrics}), allow_nan=False) + "\n")
+
+    def sync(self) -> None:
+        """Have all rows on the disk itself, whatever happens to the machine."""
+        os.fsync(self.file.fileno())
 
     def close(self) -> None:
         """Close the file. May be called any number of times."""

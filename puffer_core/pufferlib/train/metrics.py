@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 
 import torch
 from torch import Tensor
@@ -79,7 +80,16 @@ class Metrics:
         self._clear()
         return row
 
-    def resume(self, global_step: int, agent_steps: int) -> None:
-        """Counters after a checkpoint was loaded."""
-        self._step, self.agent_steps = global_step, agent_steps
-        self._since = time.perf_counter()
+    def counts(self) -> dict[str, float]:
+        """What counts from the start of the run, for a checkpoint."""
+        return {
+            "agent_steps": self.agent_steps, "skipped_updates": self.skipped_updates, "skipped_rows": self.skipped_rows,
+            "uptime": time.perf_counter() - self._start,
+        }  # fmt: skip
+
+    def resume(self, global_step: int, counts: Mapping[str, float]) -> None:
+        """Go on from `counts()` after a checkpoint was loaded; the time that no process trained is not counted."""
+        self._step, self._since = global_step, time.perf_counter()
+        self.agent_steps = int(counts["agent_steps"])
+        self.skipped_updates, self.skipped_rows = int(counts["skipped_updates"]), int(counts["skipped_rows"])
+        self._start = self._since - counts["uptime"]

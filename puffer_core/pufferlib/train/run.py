@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from pufferlib.config.run_config import RunConfig
 from pufferlib.errors import CheckpointError, ConfigError, EnvError, NonFiniteError, WorkerError
+from pufferlib.train.best import Ranking
 from pufferlib.train.curves import draw_curves
 from pufferlib.train.dashboard import Dashboard, make_dashboard, number
 from pufferlib.train.interrupt import Interrupt, StepBrokenOff
@@ -35,22 +36,40 @@ def train_run(config: RunConfig, command_line: list[str], resume: RunDirectory |
         free_path(config.env_name, config.tag, config.run_dir)  # refused before anything heavy is imported
     trainer = build_trainer(config)
     try:
-        if resume is not None:
-            load_newest(trainer, resume)
-            if trainer.global_step >= config.train.total_timesteps:
-                print(f"{resume.path}: already finished, at {trainer.global_step:,} of {config.train.total_timesteps:,} steps")
-                return 0
         run = resume or RunDirectory.create(config.env_name, config.tag, config.run_dir)
-        record = run.record() if resume else describe_run(command_line)
-        if resume is not None:
-            run.cut_metrics(trainer.global_step)
-            again = {"step": trainer.global_step, **describe_run(command_line)}
-            record["resumed"] = [*record.get("resumed", []), again]
-        run.write_config(config.tables(), record)
-        return Session(config, trainer, run).run()
+        with run.locked():
+            started_from = start(config, command_line, trainer, run, is_new=resume is None)
+            if trainer.global_step >= config.train.total_timesteps:
+                print(f"{run.path}: already finished, at {trainer.global_step:,} of {config.train.total_timesteps:,} steps")
+                if not run.curve_file.exists():
+                    draw(config, run)
+                return 0
+            return Session(config, trainer, run, started_from).run()
     finally:
         trainer.close()
         trainer.env.close()
+
+
+def start(config: RunConfig, command_line: list[str], trainer: PuffeRL, run: RunDirectory, *, is_new: bool) -> Path | None:
+    """Bring trainer and directory to one state: settings written, the newest checkpoint loaded, rows after it dropped.
+
+    Returns that checkpoint. A finished run is left as it is. Raises CheckpointError or ConfigError.
+    """
+    if is_new:
+        free_path(config.env_name, config.tag, run.path)  # another process may have been faster
+        record = describe_run(command_line)
+        newest = None
+    else:
+        newest = load_newest(trainer, run)
+        if trainer.global_step >= config.train.total_timesteps:
+            return newest
+        record = run.record()
+        again = {"step": trainer.global_step, **describe_run(command_line)}
+        record["resumed"] = [*record.get("resumed", []), again]
+        run.cut_metrics(trainer.global_step)
+    run.write_config(config.tables(), record)
+    run.clear_leftovers(trainer.global_step)
+    return newest
 
 
 def build_trainer(config: RunConfig) -> PuffeRL:
@@ -86,10 +105,10 @@ def own_defaults(policy: type) -> dict[str, Any]:
     return {p.name: p.default for p in parameters if isinstance(p.default, (bool, int, float, str))}
 
 
-def load_newest(trainer: PuffeRL, run: RunDirectory) -> None:
+def load_newest(trainer: PuffeRL, run: RunDirectory) -> Path | None:
     """Load the newest checkpoint that can be read; a damaged one is skipped with a warning. Without any, nothing changes.
 
-    Raises CheckpointError if a readable one belongs to another policy or env, or if all are damaged.
+    Returns which it was. Raises CheckpointError if a readable one belongs to another policy or env, or if all are damaged.
     """
     from pufferlib.train.checkpoint import latest_checkpoint
 
@@ -98,13 +117,18 @@ def load_newest(trainer: PuffeRL, run: RunDirectory) -> None:
         trainer.load_checkpoint(newest)
     elif damaged := run.checkpoints():
         raise CheckpointError(f"{run.path}: none of its {len(damaged)} checkpoints can be read")
+    return newest
 
 
 class Session:
-    """The training loop of one process: rows, checkpoints, messages and the end."""
+    """The training loop of one process: rows, checkpoints, messages and the end.
 
-    def __init__(self, config: RunConfig, trainer: PuffeRL, run: RunDirectory) -> None:
-        self.config, self.trainer, self.run_dir = config, trainer, run
+    saved: the checkpoint that the trainer goes on from, if any
+    """
+
+    def __init__(self, config: RunConfig, trainer: PuffeRL, run: RunDirectory, saved: Path | None = None) -> None:
+        self.config, self.trainer, self.run_dir, self.saved = config, trainer, run, saved
+        self.ranking = Ranking(config.train.best_metric, run.rows())
         self.loggers = Loggers(config.logger, run.path, config.tables())
         self.total = config.train.total_timesteps
         self.dashboard: Dashboard = make_dashboard(f"{config.env_name}  {run.path}", self.total, trainer.global_step)
@@ -142,13 +166,11 @@ class Session:
         while trainer.global_step < self.total and not interrupt.requested:
             trainer.evaluate()
             trainer.train()
-            if time.monotonic() - self.logged_at >= train.log_interval_s:
-                self.log_row()
             if train.checkpoint_interval and trainer.epoch % train.checkpoint_interval == 0:
                 self.save()
+            elif time.monotonic() - self.logged_at >= train.log_interval_s:
+                self.log_row()
         interrupt.finished_step()
-        if trainer.global_step > self.logged_step:
-            self.log_row()
         self.save()
         return trainer.global_step >= self.total
 
@@ -157,16 +179,22 @@ class Session:
         row = self.trainer.mean_and_log()
         self.logged_at, self.logged_step = time.monotonic(), self.trainer.global_step
         self.loggers.log(row, self.logged_step)
-        self.dashboard.update({"global_step": self.logged_step, **row})
+        self.ranking.add(row)
+        self.dashboard.update(row)
         self.episodes.update({k.partition("/")[2]: v for k, v in row.items() if k.startswith("environment/")})
 
     def save(self) -> None:
-        """A checkpoint of this step, unless it exists, and no more of them than the settings keep."""
-        path = self.run_dir.checkpoint_path(self.trainer.global_step)
-        if not path.exists():
-            self.trainer.save_checkpoint(path)
-            self.run_dir.prune(self.config.train.keep_checkpoints)
-            self.dashboard.saved(path.relative_to(self.run_dir.path).as_posix())
+        """A row and then a checkpoint of this step, unless it has them, and no more checkpoints than the settings keep."""
+        path, train = self.run_dir.checkpoint_path(self.trainer.global_step), self.config.train
+        if path == self.saved:
+            return
+        if self.trainer.global_step > self.logged_step:
+            self.log_row()
+        self.loggers.file.sync()
+        self.trainer.save_checkpoint(path)
+        self.saved = path
+        self.run_dir.prune(train.keep_checkpoints, train.keep_best, self.ranking)
+        self.dashboard.saved(path.relative_to(self.run_dir.path).as_posix())
 
     def newest(self) -> str:
         """The newest checkpoint, for messages."""
@@ -177,22 +205,25 @@ class Session:
         """Draw the curve; print where the run is, how it ended and how to watch it."""
         seconds = max(time.monotonic() - self.began, 1e-9)
         speed = (self.trainer.global_step - self.first_step) / seconds
-        drawn = self.draw(self.run_dir.rows())
+        drawn = draw(self.config, self.run_dir)
         print(f"run       {relative(self.run_dir.path)}")
         print(f"steps     {self.trainer.global_step:,} in {seconds:,.1f} s, {speed:,.0f} steps/s")
         shown = [f"{name} {number(self.episodes[name])}" for name in SHOWN_AT_THE_END if name in self.episodes]
         print(f"episodes  {', '.join(shown) or 'none ended'}")
+        for best in self.run_dir.best_checkpoints()[:1]:
+            print(f"best      {relative(best)}, {self.ranking.name} {number(self.ranking.value(int(best.stem)))}")
         if drawn:
             print(f"curve     {relative(self.run_dir.curve_file)}")
         print(f"watch     puffer eval {relative(self.run_dir.path)} --render human", flush=True)
 
-    def draw(self, rows: list[dict[str, Any]]) -> bool:
-        """curve.png; training is over by then, so a failure to draw is only a warning."""
-        try:
-            return draw_curves(rows, self.run_dir.curve_file, f"{self.config.env_name}, {self.config.policy.name}")
-        except Exception as error:
-            log.warning("no learning curve: %s: %s", type(error).__name__, error)
-            return False
+
+def draw(config: RunConfig, run: RunDirectory) -> bool:
+    """curve.png; training is over by then, so a failure to draw is only a warning."""
+    try:
+        return draw_curves(run.rows(), run.curve_file, f"{config.env_name}, {config.policy.name}")
+    except Exception as error:
+        log.warning("no learning curve: %s: %s", type(error).__name__, error)
+        return False
 
 
 def relative(path: Path) -> str:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 
 import pytest
 
+from pufferlib.atomic import leftovers, replacing
 from pufferlib.errors import ConfigError
+from pufferlib.train.best import Ranking
 from pufferlib.train.run_dir import RunDirectory, describe_run, free_path, jsonable
 
 
@@ -42,7 +45,7 @@ def test_a_directory_that_holds_something_is_refused_and_untouched(tmp_path):
 def test_an_empty_directory_is_taken_and_a_file_is_not(tmp_path):
     (tmp_path / "empty").mkdir()
     assert free_path("e", run_dir=tmp_path / "empty").is_dir()
-    assert RunDirectory.create("e", run_dir=tmp_path / "empty").checkpoint_folder.is_dir()
+    assert RunDirectory.create("e", run_dir=tmp_path / "empty").path.is_dir()
     (tmp_path / "file").write_text("")
     for path in (tmp_path / "file", tmp_path / "file" / "below"):
         with pytest.raises(ConfigError, match="file"):
@@ -63,7 +66,18 @@ def test_config_holds_settings_versions_and_the_command(tmp_path):
     record = run.record()
     assert record["command"] == ["puffer", "train", "e"]
     assert set(record["versions"]) == {"python", "pufferlib", "torch", "numpy", "gymnasium"}
-    assert sorted(p.name for p in run.path.iterdir()) == ["checkpoints", "config.toml"]
+    assert sorted(p.name for p in run.path.iterdir()) == ["config.toml"]
+
+
+def test_a_start_that_was_killed_before_its_settings_were_written_can_be_repeated(tmp_path):
+    """All that it can leave is an empty directory, or one with a half-written config.toml under another name."""
+    killed = replacing(tmp_path / "r" / "config.toml", "w")
+    killed.__enter__().write("env_")
+    assert len(leftovers(tmp_path / "r")) == 1
+    assert free_path("e", run_dir=tmp_path / "r") == tmp_path / "r"
+    (tmp_path / "r" / "notes.txt").write_text("")
+    with pytest.raises(ConfigError, match="not empty"):
+        free_path("e", run_dir=tmp_path / "r")
 
 
 def test_cutting_drops_later_rows_and_the_torn_line(tmp_path):
@@ -84,6 +98,7 @@ def test_rows_survive_bytes_that_are_no_text(tmp_path):
 
 def test_checkpoints_are_listed_newest_first(tmp_path):
     run = RunDirectory.create("e", run_dir=tmp_path / "r")
+    run.checkpoint_folder.mkdir()
     for step in (900, 1000, 20):
         run.checkpoint_path(step).write_bytes(b"")
     (run.checkpoint_folder / "notes.pt").write_bytes(b"")
@@ -93,6 +108,45 @@ def test_checkpoints_are_listed_newest_first(tmp_path):
     run.prune(2)
     assert run.checkpoints() == [run.checkpoint_path(step) for step in (1000, 900)]
     assert (run.checkpoint_folder / "notes.pt").exists()
+
+
+def test_the_newest_and_the_best_checkpoints_stay(tmp_path):
+    run = RunDirectory.create("e", run_dir=tmp_path / "r")
+    run.checkpoint_folder.mkdir()
+    worth = {10: 3.0, 20: 7.0, 30: 7.0, 40: 1.0, 50: 2.0}
+    for step in worth:
+        run.checkpoint_path(step).write_bytes(b"")
+    ranking = Ranking("auto", [{"global_step": s, "environment/n": 100, "environment/score": w} for s, w in worth.items()])
+    run.prune(1, 2, ranking)
+    assert [int(path.stem) for path in run.checkpoints()] == [50, 30, 20]
+    run.prune(1, 1, ranking)
+    assert [int(path.stem) for path in run.checkpoints()] == [50, 30]
+    run.prune(0, 0, ranking)
+    assert len(run.checkpoints()) == 2
+
+
+def test_the_best_checkpoints_are_found_by_the_runs_own_metric(tmp_path):
+    run = RunDirectory.create("e", run_dir=tmp_path / "r")
+    run.checkpoint_folder.mkdir()
+    rows = [
+        {"global_step": step, "environment/n": 100, "environment/score": -step, "environment/perf": step} for step in (10, 20, 30)
+    ]  # fmt: skip
+    run.metrics_file.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    for step in (10, 30):
+        run.checkpoint_path(step).write_bytes(b"")
+    for metric, order in {"auto": ["10.pt", "30.pt"], "perf": ["30.pt", "10.pt"], "none_such": []}.items():
+        run.write_config({"env_name": "e", "train": {"best_metric": metric}}, {})
+        assert [path.name for path in run.best_checkpoints()] == order
+
+
+@pytest.mark.skipif(os.name != "posix", reason="folders are locked on POSIX only")
+def test_a_run_is_written_by_one_process_at_a_time(tmp_path, monkeypatch):
+    monkeypatch.setattr("pufferlib.train.run_dir.LOCK_WAIT_S", 0.0)
+    run = RunDirectory.create("e", run_dir=tmp_path / "r")
+    with run.locked(), pytest.raises(ConfigError, match="another process"), RunDirectory(run.path).locked():
+        pass
+    with run.locked():
+        pass
 
 
 def test_json_has_no_nan():

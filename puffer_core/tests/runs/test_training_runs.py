@@ -48,7 +48,7 @@ def without_times(rows):
 
 def test_a_run_leaves_its_settings_metrics_checkpoints_and_curve(folder, capsys, monkeypatch):
     monkeypatch.setattr("pufferlib.train.run.draw_curves", draw_curves)
-    assert train("--tag", "first", "--train.keep-checkpoints", "2", "--env.radius", "3") == 0
+    assert train("--tag", "first", "--train.keep-checkpoints", "2", "--train.keep-best", "0", "--env.radius", "3") == 0
     (run,) = (folder / "runs" / "ocean-squared").iterdir()
     assert run.name.endswith("-first")
     assert sorted(path.name for path in run.iterdir()) == ["checkpoints", "config.toml", "curve.png", "metrics.jsonl"]
