@@ -1,0 +1,1 @@
+from pufferlib_ocean.rware.rware import Rware as Rware
