@@ -16,7 +16,7 @@ class Rware(NativeEnv):
     """Observations: float32[40], each in [-1, 1]. In a robot's own axes x is to its right and y behind it.
 
     x, y; carries a shelf; that is requested; may be put down here; heading (one of 4); the 3x3 cells around, from ahead-left,
-    each as robot, standing shelf, requested; offset to where to go next, in own axes (the nearest requested shelf that stands; the
+    each robot, standing shelf, requested; offset to where to go next, in own axes (the nearest requested shelf that stands; the
     nearest free home if one carries a shelf that is not requested; else zeros); offset to the nearest goal, in own axes.
 
     Actions: none, forward, turn left, turn right, lift or put down. A robot with a shelf cannot pass under others. Reward: 1
