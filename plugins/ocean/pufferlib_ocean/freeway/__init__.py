@@ -1,0 +1,1 @@
+from pufferlib_ocean.freeway.freeway import Freeway as Freeway
