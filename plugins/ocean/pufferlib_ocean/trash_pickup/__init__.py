@@ -1,0 +1,1 @@
+from pufferlib_ocean.trash_pickup.trash_pickup import TrashPickup as TrashPickup
