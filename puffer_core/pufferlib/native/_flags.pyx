@@ -32,7 +32,7 @@ cdef extern from "flags.h" nogil:
     int port_load(PortAtomic *)
     int port_add(PortAtomic *, int)
     void port_store(PortAtomic *, int)
-    int flags_await(PortAtomic *, int, PortAtomic *, int64_t, int64_t)
+    int flags_await_command(char *, int, int, int64_t, int64_t)
     void flags_order(char *, int, int, int, int)
     void flags_order_group(char *, int, int, int, int)
     void flags_finish(char *, int, int, int)
@@ -69,7 +69,7 @@ cdef class Flags:
     """One process's view of the flags. The parent gives orders and waits for groups; a worker takes orders and finishes them.
 
     memory: a writable buffer of `flags_bytes(groups, workers)`; the parent's constructor clears it
-    spin_ns: how long a waiter spins before it sleeps; 0 where there are more waiters than cores
+    spin_ns: how long this process spins before it sleeps; 0 where cores are scarce
     One thread of a process at a time.
     """
 
@@ -191,7 +191,7 @@ cdef class Flags:
         cdef FlagsWorker *w = flags_worker(self.base, worker)
         cdef int came
         with nogil:
-            came = flags_await(&w.command, self.seen, &w.sleeping, self.spin_ns, ns)
+            came = flags_await_command(self.base, worker, self.seen, self.spin_ns, ns)
         if not came:
             PyErr_CheckSignals()
             return None

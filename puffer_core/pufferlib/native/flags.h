@@ -2,9 +2,11 @@
  *
  * A waiter spins for a moment, then sleeps until it is woken (a futex on Linux, naps that grow to 2 ms elsewhere). Where there
  * are more waiters than cores it sleeps at once, which gives the core away as sched_yield would, but the system wakes it
- * promptly: one that yielded to a busy process waits for the end of that one's time slice. Whoever changes a flag makes a
- * system call only if somebody sleeps on it. Workers belong to groups; a group is done when all of
- * its workers are. Every atomic operation is sequentially consistent: sleepers rely on one order that all processes see. */
+ * promptly: one that yielded to a busy process waits for the end of that one's time slice. With one worker per core the parent
+ * sleeps at once, and so does the worker on whose core it ran last; the others spin, since waking a core that has gone to sleep
+ * costs more than a small env's step. Whoever changes a flag makes a system call only if somebody sleeps on it. Workers belong
+ * to groups; a group is done when all of its workers are. Every atomic operation is sequentially consistent: sleepers rely on
+ * one order that all processes see. */
 #ifndef PUFFER_FLAGS_H
 #define PUFFER_FLAGS_H
 
@@ -12,6 +14,7 @@
 
 #if defined(__linux__)
 #include <linux/futex.h>
+#include <sched.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 #endif
@@ -26,6 +29,7 @@ enum { FLAGS_PLAIN, FLAGS_PAYLOAD, FLAGS_FAILURE };
 
 typedef struct {
     PortAtomic bell, sleeping, failures;
+    PortAtomic core; /* where the parent began to wait last */
     int groups, workers_per_group;
 } FlagsHead;
 
@@ -98,6 +102,30 @@ static inline int flags_await(PortAtomic *word, int seen, PortAtomic *sleeping, 
     return port_load(word) != seen;
 }
 
+/* The core that this process runs on; -1 where the system does not say. */
+static inline int flags_core(void) {
+#if defined(__linux__)
+    return sched_getcpu();
+#else
+    return -1;
+#endif
+}
+
+/* Wait for a worker's next command, as flags_await does. On the parent's core it spins only while others of its group work. */
+static inline int flags_await_command(char *base, int worker, int seen, int64_t spin_ns, int64_t ns) {
+    FlagsHead *head = flags_head(base);
+    FlagsGroup *group = flags_group(base, worker / head->workers_per_group);
+    FlagsWorker *w = flags_worker(base, worker);
+    int64_t begin = port_now_ns();
+    int core = flags_core(), shared = core >= 0 && core == port_load(&head->core);
+    for (int i = 1; spin_ns > 0 && !(shared && port_load(&group->remaining) == 0); i++) {
+        if (port_load(&w->command) != seen) return 1;
+        port_pause();
+        if (i % FLAGS_SPIN_CHECK == 0 && port_now_ns() - begin > spin_ns) break;
+    }
+    return flags_await(&w->command, seen, &w->sleeping, 0, ns);
+}
+
 static inline void flags_order(char *base, int worker, int kind, int source, int target) {
     FlagsWorker *w = flags_worker(base, worker);
     w->kind = kind;
@@ -135,6 +163,7 @@ static inline void flags_finish(char *base, int worker, int command, int status)
 static inline int flags_wait(char *base, const int *groups, int count, int64_t spin_ns, int64_t ns) {
     FlagsHead *head = flags_head(base);
     int64_t until = port_now_ns() + ns;
+    port_store(&head->core, flags_core());
     for (;;) {
         int seen = port_load(&head->bell);
         int64_t left = until - port_now_ns();

@@ -15,7 +15,12 @@ from pufferlib.vector.vec_env import EnvFacts
 from pufferlib.vector.worker import Place
 
 SPIN_NS = 50_000
-"""How long a process that waits spins where there is a core for each, before it sleeps."""
+"""How long a process that waits spins before it sleeps, where there are cores enough."""
+
+
+def spin_ns(processes: int) -> int:
+    """How long each of so many processes spins: not at all where they have to share cores."""
+    return SPIN_NS if processes <= available_cpus() else 0
 
 
 def make_places(shape: VecShape, seed: Any, start_method: str) -> list[Place]:
@@ -26,7 +31,7 @@ def make_places(shape: VecShape, seed: Any, start_method: str) -> list[Place]:
             Seat(worker, worker * share, share),
             shape.num_batches,
             shape.num_workers,
-            SPIN_NS if shape.num_workers + 1 <= available_cpus() else 0,
+            spin_ns(shape.num_workers),
             (worker, *seeds[worker * share : (worker + 1) * share]),
             0 if start_method == "forkserver" else os.getpid(),
             in_main_thread(),

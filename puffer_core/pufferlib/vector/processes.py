@@ -25,7 +25,7 @@ from pufferlib.native._flags import FAILED, FAILURE, WAIT_OVER, Flags, flags_byt
 from pufferlib.vector.crew import LOOK_S, WARN_AFTER_S, Crew
 from pufferlib.vector.faults import Failure
 from pufferlib.vector.logs import merge_logs
-from pufferlib.vector.places import check_hang_timeout, check_same, make_places
+from pufferlib.vector.places import check_hang_timeout, check_same, make_places, spin_ns
 from pufferlib.vector.seeding import env_seeds
 from pufferlib.vector.shape import VecShape
 from pufferlib.vector.shared_memory import SharedBlock, arrays_in, layout_bytes
@@ -94,8 +94,8 @@ class ProcessesVec(VecEnv):
         self._infos: list[list[Info]] = [[] for _ in range(shape.num_batches)]
         self._block: SharedBlock | None = None
         self._flags_block = SharedBlock(flags_bytes(shape.num_batches, shape.num_workers))
-        memory, spin = self._flags_block.memory, places[0].spin_ns
-        self._flags = Flags(memory, shape.num_batches, shape.num_workers, spin_ns=spin, clear=True)
+        memory, workers = self._flags_block.memory, shape.num_workers
+        self._flags = Flags(memory, shape.num_batches, workers, spin_ns=spin_ns(workers + 1), clear=True)
         self._workers_of = [
             range(group * shape.num_workers // shape.num_batches, (group + 1) * shape.num_workers // shape.num_batches)
             for group in range(shape.num_batches)
