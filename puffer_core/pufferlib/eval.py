@@ -18,7 +18,7 @@ from torch import nn
 
 from pufferlib.buffers import Array, action_layout
 from pufferlib.errors import CheckpointError, ConfigError
-from pufferlib.policies.distributions import make_distribution
+from pufferlib.policies.distributions import distribution_of
 from pufferlib.policies.recurrent import map_state, reset_state
 from pufferlib.vector import VecEnv
 
@@ -121,7 +121,7 @@ class Actor:
     ) -> None:
         self.policy = policy.to(device).eval()
         self.deterministic, self.device = deterministic, torch.device(device)
-        self.distribution = make_distribution(action_space)
+        self.distribution = distribution_of(self.policy, action_space)
         self._dtype = action_layout(action_space)[1]
         self.generator = torch.Generator(self.device)
         if seed is None:

@@ -9,13 +9,14 @@ from __future__ import annotations
 from typing import Any
 
 import torch
+from gymnasium import spaces
 from torch import Tensor, nn
 
-from pufferlib.policies.distributions import Categorical, MultiCategorical
+from pufferlib.policies.cores import LSTMCore, State
+from pufferlib.policies.distributions import Categorical, Distribution, MultiCategorical, make_distribution
 from pufferlib.policies.layers import layer_init
-from pufferlib.policies.recurrent import LSTMCore, State
 
-__all__ = ["LSTMWrapper", "entropy", "layer_init", "log_prob", "sample_logits"]
+__all__ = ["LSTMWrapper", "entropy", "layer_init", "log_prob", "make_distribution", "sample_logits"]
 
 
 class LSTMWrapper(nn.Module):
@@ -55,30 +56,36 @@ class LSTMWrapper(nn.Module):
 
 
 def sample_logits(
-    logits: Any, generator: torch.Generator | None = None, mask: Tensor | None = None
+    logits: Any, generator: torch.Generator | None = None, mask: Tensor | None = None, *, action_space: Any = None
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Draw from logits [rows, n] (Discrete) or a tuple of them (MultiDiscrete).
+    """Draw actions from action parameters: logits [rows, n] (Discrete) or a tuple of them (MultiDiscrete).
 
     mask: uint8 [rows, sum of the sizes], 0 where a choice is not allowed
-    Returns (actions int64 [rows] or [rows, choices], log-probabilities [rows], entropies [rows]).
+    action_space: needed for a Box only, whose parameters are (mean, log_std), each [rows, *shape]. A distribution of
+        `make_distribution`, such as that of a squashed Box, is taken as well
+    Returns (actions, integers or float32, [rows, ...], as they are to be scored; log-probabilities [rows]; entropies [rows]).
     """
-    distribution = _distribution(logits)
+    distribution = _distribution(logits, action_space)
     actions, _ = distribution.sample(logits, generator, mask)
     return actions, *distribution.evaluate(logits, actions, mask)
 
 
-def log_prob(logits: Any, actions: Tensor, mask: Tensor | None = None) -> Tensor:
+def log_prob(logits: Any, actions: Tensor, mask: Tensor | None = None, *, action_space: Any = None) -> Tensor:
     """Log-probabilities [rows] of `actions`; arguments as in `sample_logits`."""
-    return _distribution(logits).evaluate(logits, actions, mask)[0]
+    return _distribution(logits, action_space).evaluate(logits, actions, mask)[0]
 
 
-def entropy(logits: Any, mask: Tensor | None = None) -> Tensor:
-    """Entropies [rows] in nats, summed over the choices of a MultiDiscrete."""
-    distribution = _distribution(logits)
+def entropy(logits: Any, mask: Tensor | None = None, *, action_space: Any = None) -> Tensor:
+    """Entropies [rows] in nats, summed over the choices of a MultiDiscrete or the numbers of a Box."""
+    distribution = _distribution(logits, action_space)
     return distribution.evaluate(logits, distribution.mode(logits), mask)[1]
 
 
-def _distribution(logits: Any) -> Categorical | MultiCategorical:
+def _distribution(logits: Any, action_space: Any) -> Distribution:
+    if isinstance(action_space, spaces.Space):
+        return make_distribution(action_space)
+    if action_space is not None:
+        return action_space  # type: ignore[no-any-return]
     if isinstance(logits, Tensor):
         return Categorical(logits.shape[-1])
     return MultiCategorical([part.shape[-1] for part in logits])

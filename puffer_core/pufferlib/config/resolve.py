@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -82,8 +81,8 @@ def for_the_last_policy(layers: Sequence[Sequence[Given]]) -> tuple[list[list[Gi
     for layer in layers:
         named = [str(given.value) for given in layer if given.key == "policy.name"]
         if named and named[-1] != name:
-            both_built_in = {name, named[-1]} <= set(BUILT_IN_POLICIES)
-            shared = {f"policy.{part.name}" for part in fields(BuiltInPolicy) if both_built_in} - {"policy.core_layers"}
+            taken = [BUILT_IN_POLICIES.get(policy, frozenset()) for policy in (name, named[-1])]
+            shared = {f"policy.{key}" for key in taken[0] & taken[1]}
             kept = [[g for g in old if not g.key.startswith("policy.") or g.key in shared] for old in kept]
             name = named[-1]
         kept.append(list(layer))

@@ -18,7 +18,23 @@ from pufferlib.config.values import Kind, from_text, from_toml, kind_of, near
 from pufferlib.errors import ConfigError
 
 TABLES = ("vec", "train", "policy", "env")
-BUILT_IN_POLICIES = ("mlp", "lstm", "mingru")
+_FLAT = frozenset({"hidden_size", "num_layers", "encode", "standardise", "log_std", "squash"})
+_IMAGE = frozenset({"hidden_size", "num_layers", "log_std", "squash"})
+_MULTI = _IMAGE | {"standardise", "cnn_width", "embedding_size"}
+_RECURRENT = _FLAT | _MULTI | {"encoder"}
+BUILT_IN_POLICIES: dict[str, frozenset[str]] = {
+    "mlp": _FLAT,
+    "residual": _FLAT,
+    "nature": _IMAGE,
+    "impala": _IMAGE | {"cnn_width"},
+    "multi": _MULTI,
+    "lstm": _RECURRENT,
+    "gru": _RECURRENT,
+    "mingru": _RECURRENT | {"core_layers"},
+    "attention": _RECURRENT | {"core_layers", "num_heads", "window"},
+    "independent": _RECURRENT | {"core_layers", "num_heads", "window", "agents", "base"},
+}
+"""The core's own policies, with the settings that each takes; known without importing torch."""
 MOST_NAMES = 16
 """A table with more settings is not listed in an error."""
 RECORD_TABLE = "run"
@@ -66,24 +82,42 @@ class PolicyConfig:
     """The network, by its registered name, and what its constructor takes beside the two spaces."""
 
     name: str = "mlp"
-    """mlp, lstm, mingru, or another policy that `puffer plugins` lists."""
+    """mlp, residual, nature, impala, multi, lstm, gru, mingru, attention, independent, or another that `puffer plugins` lists."""
     kwargs: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass(kw_only=True)
 class BuiltInPolicy:
-    """The settings of mlp, lstm and mingru. Each policy's own signature holds the defaults; a plugin's takes its own settings."""
+    """Settings of the built-in policies. Each policy's own signature holds the defaults; a plugin's takes its own settings."""
 
     hidden_size: int | None = None
     """Width of every hidden layer and of the recurrent state. auto: the policy's own default, as for the settings below."""
     num_layers: int | None = None
-    """Hidden layers of the encoder."""
+    """Hidden layers of the encoder; residual: its blocks."""
+    encoder: Literal["auto", "mlp", "residual", "nature", "impala", "multi"] | None = None
+    """What lstm, gru, mingru and attention see with. auto: a CNN for images, multi for parts with an image, else mlp."""
     core_layers: int | None = None
-    """Recurrent layers of mingru."""
+    """Recurrent layers of mingru, blocks of attention."""
+    num_heads: int | None = None
+    """Heads of attention; divides hidden_size."""
+    window: int | None = None
+    """Steps that attention sees, the present one among them."""
     encode: Literal["scale", "onehot"] | None = None
     """How integer observations enter the network: scaled to 0..1, or one-hot."""
     standardise: bool | None = None
-    """Whether inputs are standardised by running statistics of the observations (mlp, lstm, mingru)."""
+    """Whether inputs other than images are standardised by running statistics of the observations."""
+    cnn_width: int | None = None
+    """Multiplies the channels of impala."""
+    embedding_size: int | None = None
+    """Numbers for each Discrete in multi."""
+    log_std: Literal["parameter", "output"] | None = None
+    """A Box's standard deviations: free parameters, or outputs of the network."""
+    squash: bool | None = None
+    """Bring a Box's actions into its bounds by tanh instead of clipping them."""
+    agents: int | None = None
+    """Agents of each env, for independent."""
+    base: str | None = None
+    """The policy of each of independent's networks."""
 
 
 @dataclass(kw_only=True)

@@ -44,11 +44,30 @@ def pufferlib_emulators() -> Iterable[EmulatorSpec]:
 def pufferlib_policies() -> Iterable[PolicySpec]:
     return [
         PolicySpec("mlp", target="pufferlib.policies.mlp:MLP", summary="Fully connected layers"),
+        PolicySpec("residual", target="pufferlib.policies.feed_forward:Residual", summary="Fully connected residual blocks"),
+        PolicySpec("nature", target="pufferlib.policies.feed_forward:Nature", summary="Images, convolutions (Mnih et al. 2015)"),
+        PolicySpec(
+            "impala",
+            target="pufferlib.policies.feed_forward:Impala",
+            summary="Images, residual convolutions (Espeholt et al. 2018)",
+        ),
+        PolicySpec(
+            "multi", target="pufferlib.policies.feed_forward:MultiInput", summary="Dict observations, an encoder for each part"
+        ),
         PolicySpec(
             "lstm", target="pufferlib.policies.recurrent:LSTM", summary="A long short-term memory (Hochreiter & Schmidhuber 1997)"
         ),
+        PolicySpec("gru", target="pufferlib.policies.recurrent:GRU", summary="A gated recurrent unit (Cho et al. 2014)"),
         PolicySpec(
             "mingru", target="pufferlib.policies.recurrent:MinGRU", summary="A minimal gated recurrent unit (Feng et al. 2024)"
+        ),
+        PolicySpec(
+            "attention",
+            target="pufferlib.policies.recurrent:Attention",
+            summary="Attention over the last steps (after Dai et al. 2019)",
+        ),
+        PolicySpec(
+            "independent", target="pufferlib.policies.independent:Independent", summary="A network for each agent of an env"
         ),
     ]
 

@@ -6,7 +6,7 @@ from typing import Any
 
 
 def build_policy(name: str, observation_space: Any, action_space: Any, *, seed: int | None = None, **kwargs: Any) -> Any:
-    """The registered policy `name` for these spaces: `mlp`, `lstm`, `mingru`, or one of a plugin.
+    """The registered policy `name` for these spaces: `mlp`, `lstm` and others of the core, or one of a plugin.
 
     seed: draw the first weights from it, leaving torch's global generator as it was. None: use that generator.
     kwargs: the policy's own settings, such as `hidden_size`. Raises PluginError for an unknown

@@ -1,7 +1,8 @@
 """What a policy's outputs mean: sampling, log-probabilities and entropies of actions.
 
 A distribution object is made once per action space and turns the network's action parameters into actions:
-Discrete: logits [..., n]; MultiDiscrete: a tuple of logits, one for each choice; Box: `(mean, log_std)`, each [..., *shape].
+Discrete: logits [..., n]; MultiDiscrete: a tuple of logits, one for each choice; Box: `(mean, log_std)`, each [..., *shape],
+of a normal that is clipped to the bounds, or squashed into them by tanh.
 Action masks are uint8 [..., sum of the sizes]; a choice with mask 0 is never taken and has no share in the entropy. Where
 all options of a choice are masked (a dead row), the mask says nothing and is ignored.
 """
@@ -10,17 +11,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol, get_args
 
 import numpy as np
 import torch
 from gymnasium import spaces
-from torch import Tensor
+from torch import Tensor, nn
 
-from pufferlib.errors import ShapeError, SpaceError
+from pufferlib.errors import ConfigError, ShapeError, SpaceError
 from pufferlib.native import _kernels
 
 LOG_SQRT_2_PI = 0.5 * math.log(2 * math.pi)
+QUADRATURE_NODES = 32
+"""Of the expectation in a squashed entropy: its error is below 1e-3 for standard deviations up to 2, 0.02 for e^2."""
+
+LogStd = Literal["parameter", "output"]
+"""Where a Box's `log_std` comes from: a free parameter per number, whatever is observed, or an output of the network."""
 
 
 class Distribution(Protocol):
@@ -41,18 +47,32 @@ class Distribution(Protocol):
         """The likeliest actions."""
 
     def to_env(self, actions: Tensor) -> Tensor:
-        """What the env gets: the action itself, for a Box clipped to its bounds."""
+        """What the env gets: the action itself, for a Box brought into its bounds."""
 
 
-def make_distribution(space: spaces.Space[Any]) -> Distribution:
-    """The distribution over a Discrete, MultiDiscrete or Box space. Raises SpaceError for others."""
+def make_distribution(space: spaces.Space[Any], *, log_std: LogStd = "parameter", squash: bool = False) -> Distribution:
+    """The distribution over a Discrete, MultiDiscrete or Box space. Raises SpaceError for others.
+
+    log_std, squash: of a Box only, see `Gaussian` and `SquashedGaussian`. Raises ConfigError where they do not apply.
+    """
+    if log_std not in get_args(LogStd):
+        raise ConfigError(f"log_std must be parameter or output, got {log_std!r}")
+    if isinstance(space, spaces.Box):
+        return SquashedGaussian(space, log_std) if squash else Gaussian(space, log_std)
+    if squash or log_std != "parameter":
+        given = "squash=True" if squash else f"log_std={log_std!r}"
+        raise ConfigError(f"{given} is for Box actions, this action space is {space}")
     if isinstance(space, spaces.Discrete):
         return Categorical(int(space.n))
     if isinstance(space, spaces.MultiDiscrete):
         return MultiCategorical(tuple(int(n) for n in space.nvec.reshape(-1)))
-    if isinstance(space, spaces.Box):
-        return Gaussian(space)
     raise SpaceError(f"the action space must be Discrete, MultiDiscrete or Box, got {space}")
+
+
+def distribution_of(policy: Any, space: spaces.Space[Any]) -> Distribution:
+    """What `policy`'s action parameters mean: its own `distribution`, if it has one, else what `make_distribution` gives."""
+    own: Distribution | None = getattr(policy, "distribution", None)
+    return make_distribution(space) if own is None else own
 
 
 class Categorical:
@@ -120,9 +140,10 @@ class Gaussian:
     Scoring the clipped action instead would be the log-probability of an action that was never drawn.
     """
 
-    def __init__(self, space: spaces.Box) -> None:
+    def __init__(self, space: spaces.Box, log_std: LogStd = "parameter") -> None:
         self.shape = space.shape
-        self.parameter_sizes: tuple[int, ...] = (int(np.prod(space.shape)),)
+        n = int(np.prod(space.shape))
+        self.parameter_sizes: tuple[int, ...] = (n,) if log_std == "parameter" else (n, n)
         self._low = torch.as_tensor(space.low, dtype=torch.float32)
         self._high = torch.as_tensor(space.high, dtype=torch.float32)
 
@@ -147,6 +168,49 @@ class Gaussian:
 
     def _sum(self, values: Tensor) -> Tensor:
         return values.flatten(values.ndim - len(self.shape)).sum(-1) if self.shape else values
+
+
+class SquashedGaussian(Gaussian):
+    """a = low + (high - low) (tanh(u) + 1) / 2 with u from independent normals (Haarnoja et al. 2018, appendix C).
+
+    The u is what is stored and scored, so that no inverse of tanh loses digits; log-probabilities and entropies are those of a,
+    with the exact log |da/du|. Its expectation, which the entropy needs, comes from Gauss-Hermite quadrature. `mode` is the
+    median. Raises SpaceError for a Box without finite bounds, naming them.
+    """
+
+    def __init__(self, space: spaces.Box, log_std: LogStd = "parameter") -> None:
+        super().__init__(space, log_std)
+        endless = ~(np.isfinite(space.low) & np.isfinite(space.high) & (space.low < space.high))
+        if endless.any():
+            bounds = list(zip(space.low[endless], space.high[endless], strict=True))[:3]
+            where = ", ".join(f"[{low}, {high}]" for low, high in bounds)
+            raise SpaceError(f"squash=True needs finite bounds low < high for every action, got {where} in {space}")
+        self._half = (self._high - self._low) / 2
+        nodes, weights = np.polynomial.hermite_e.hermegauss(QUADRATURE_NODES)
+        self._nodes = torch.as_tensor(nodes, dtype=torch.float32)
+        self._weights = torch.as_tensor(weights / weights.sum(), dtype=torch.float32)
+
+    def sample(
+        self, parameters: Any, generator: torch.Generator | None = None, mask: Tensor | None = None
+    ) -> tuple[Tensor, Tensor]:
+        actions, log_prob = super().sample(parameters, generator, mask)
+        return actions, log_prob - self._sum(self._log_slope(actions))
+
+    def evaluate(self, parameters: Any, actions: Tensor, mask: Tensor | None = None) -> tuple[Tensor, Tensor]:
+        log_prob, entropy = super().evaluate(parameters, actions, mask)
+        mean, log_std = (part.unsqueeze(0) for part in parameters)
+        leading = (-1, *[1] * (mean.ndim - 1))
+        nodes, weights = (part.to(mean).reshape(leading) for part in (self._nodes, self._weights))
+        expected = (weights * self._log_slope(mean + log_std.exp() * nodes)).sum(0)
+        return log_prob - self._sum(self._log_slope(actions)), entropy + self._sum(expected)
+
+    def to_env(self, actions: Tensor) -> Tensor:
+        low, half = self._low.to(actions.device), self._half.to(actions.device)
+        return super().to_env(low + half * (actions.tanh() + 1))
+
+    def _log_slope(self, raw: Tensor) -> Tensor:
+        """log da/du = log((high - low) / 2) + log(1 - tanh(u)^2), without cancellation where tanh(u) is nearly 1."""
+        return self._half.to(raw).log() + 2 * (math.log(2) - raw - nn.functional.softplus(-2 * raw))
 
 
 def masked_log_softmax(logits: Tensor, mask: Tensor | None) -> Tensor:

@@ -2,32 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any
 
 from gymnasium import spaces
-from torch import Tensor, nn
 
-from pufferlib.policies.layers import Heads, InputLinear, dense_stack
-from pufferlib.policies.observations import ObservationEncoder
+from pufferlib.policies.distributions import LogStd
+from pufferlib.policies.encoders import Encode, EncoderSettings
+from pufferlib.policies.feed_forward import FeedForward
 
 
-class MLP(nn.Module):
+class MLP(FeedForward):
     """`num_layers` GELU layers of `hidden_size`, shared by the action and the value head."""
 
     def __init__(
         self, observation_space: spaces.Box, action_space: spaces.Space[Any], *, hidden_size: int = 128, num_layers: int = 2,
-        encode: Literal["scale", "onehot"] = "scale", standardise: bool = True,
+        encode: Encode = "scale", standardise: bool = True, log_std: LogStd = "parameter", squash: bool = False,
     ) -> None:  # fmt: skip
-        super().__init__()
-        self.encoder = ObservationEncoder(observation_space, encode)
-        self.body = dense_stack(self.encoder.width, hidden_size, num_layers, standardise=standardise and encode == "scale")
-        self.heads = Heads(hidden_size, action_space)
-
-    def forward(self, observations: Tensor) -> tuple[Any, Tensor]:
-        """observations: [rows, *shape]. Returns (action parameters, value [rows])."""
-        return self.heads(self.body(self.encoder(observations)))  # type: ignore[no-any-return]
-
-    def update_statistics(self, observations: Tensor) -> None:
-        """Take observations [n, *shape] into what inputs are standardised by. The trainer calls it between rollouts."""
-        if isinstance(self.body[0], InputLinear):
-            self.body[0].update(self.encoder(observations))
+        settings = EncoderSettings(hidden_size=hidden_size, num_layers=num_layers, encode=encode, standardise=standardise)
+        super().__init__(observation_space, action_space, "mlp", settings, log_std, squash)

@@ -94,9 +94,16 @@ def _encoder(leaf: Leaf, encode: str) -> ScaleLeaf | OneHotLeaf:
     if encode == "onehot" or width <= MAX_CHOICE_WIDTH:
         whole = low.astype(np.int64)
         return OneHotLeaf(leaf, whole, high.astype(np.int64) - whole + 1)
-    largest = np.maximum(np.maximum(np.abs(low.astype(np.float64)), np.abs(high.astype(np.float64))), 1.0)
-    scale = None if (largest == 1).all() else torch.as_tensor(1.0 / largest, dtype=torch.float32)
-    return ScaleLeaf(leaf, leaf.size, scale)
+    return ScaleLeaf(leaf, leaf.size, leaf_scale(leaf))
+
+
+def leaf_scale(leaf: Leaf) -> Tensor | None:
+    """What brings whole numbers into [-1, 1]: 1 over the largest magnitude allowed. None where nothing is to be done."""
+    if leaf.dtype.kind == "f":
+        return None
+    low, high = leaf.low.reshape(-1).astype(np.float64), leaf.high.reshape(-1).astype(np.float64)
+    largest = np.maximum(np.maximum(np.abs(low), np.abs(high)), 1.0)
+    return None if (largest == 1).all() else torch.as_tensor(1.0 / largest, dtype=torch.float32)
 
 
 def _whole_row(parts: list[Any]) -> ScaleLeaf:

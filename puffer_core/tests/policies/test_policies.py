@@ -12,9 +12,10 @@ from gymnasium import spaces
 
 from pufferlib.errors import ConfigError, PluginError, SpaceError
 from pufferlib.policies import build_policy
+from pufferlib.policies.cores import MinGRUCore
 from pufferlib.policies.layers import layer_init
 from pufferlib.policies.observations import ObservationEncoder
-from pufferlib.policies.recurrent import MinGRUCore, reset_state, unroll
+from pufferlib.policies.recurrent import reset_state, unroll
 from pufferlib.pytorch import LSTMWrapper
 
 SEES = spaces.Box(-1, 1, (2, 3))
