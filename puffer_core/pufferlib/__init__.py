@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from pufferlib.make import emulate, list_envs, make, register
     from pufferlib.native import get_include
     from pufferlib.structure import structure_of, unflatten
+    from pufferlib.train.callbacks import Callback
     from pufferlib.train.puffe_rl import PuffeRL
     from pufferlib.tuning import autotune
     from pufferlib.vector import Batch, VecEnv, make_vec
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 _HOME = {
     "Batch": "pufferlib.vector",
     "Buffers": "pufferlib.buffers",
+    "Callback": "pufferlib.train.callbacks",
     "PuffeRL": "pufferlib.train.puffe_rl",
     "PufferEnv": "pufferlib.env",
     "TrainConfig": "pufferlib.config.train_config",
@@ -55,6 +57,7 @@ _HOME = {
 __all__ = [
     "Batch",
     "Buffers",
+    "Callback",
     "PuffeRL",
     "PufferEnv",
     "TrainConfig",

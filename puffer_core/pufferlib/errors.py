@@ -73,6 +73,10 @@ class NonFiniteEnvError(EnvError, NonFiniteError):
     """An environment returned NaN or infinity."""
 
 
+class CallbackError(PufferError, RuntimeError):
+    """A callback raised; the message names it, its method and the cause."""
+
+
 class RenderError(PufferError, RuntimeError):
     """A frame or window cannot be made; the message names the remedy."""
 

@@ -2,6 +2,7 @@
 
 Saved: the policy and the optimizer, the counters (from which the schedule follows), the states of all random generators, the
 settings, which env and spaces they belong to, versions, and what an env that has `state_dict` gives: the statistics of wrappers.
+What callbacks remember, and the settings and env arguments that they changed, are saved too.
 Not saved: the envs. After loading they are reset with a seed made of `seed` and `global_step`, and recurrent states start anew,
 so a resumed run sees other episodes than an uninterrupted one.
 
@@ -53,6 +54,9 @@ def save_checkpoint(trainer: PuffeRL, path: str | PathLike[str]) -> None:
         "epoch": trainer.epoch,
         "counts": trainer.metrics.counts(),
         "rate_factor": trainer.rate_factor,
+        "changed_settings": dict(trainer.changed_settings),
+        "env_arguments": dict(getattr(trainer.env, "changed_arguments", {})),
+        "callbacks": trainer.callbacks.state_dict(),
         "random": random_states(trainer.generator),
         "env_state": pack(env_state(trainer.env)),
     }
@@ -75,6 +79,11 @@ def load_checkpoint(trainer: PuffeRL, path: str | PathLike[str]) -> None:
     trainer.policy.load_state_dict(content["policy"])
     trainer.global_step, trainer.epoch = content["global_step"], content["epoch"]
     trainer.rate_factor = content["rate_factor"]
+    trainer.set_settings(**{name: value for name, value in content.get("changed_settings", {}).items() if name not in trainer.schedules})
+    changed = content.get("env_arguments", {})
+    if changed != getattr(trainer.env, "changed_arguments", {}):
+        trainer.env.set_env_arguments(**changed)
+    trainer.callbacks.load_state_dict(content.get("callbacks", {}))
     trainer.metrics.resume(trainer.global_step, content["counts"])
     restore_random_states(content["random"], trainer.generator)
     if saved_env_state:

@@ -11,7 +11,7 @@ minibatches.py, losses.py, optim.py), and `mean_and_log()`, which reports.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from os import PathLike
 from typing import Any
@@ -20,11 +20,13 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from pufferlib.config.schedules import Schedule, check_changeable, make_schedules, scheduled
 from pufferlib.config.train_config import TrainConfig
 from pufferlib.errors import ClosedError, ConfigError
 from pufferlib.policies.distributions import make_distribution
 from pufferlib.policies.recurrent import unroll
 from pufferlib.train.advantage import advantages
+from pufferlib.train.callbacks import Callback, Callbacks
 from pufferlib.train.device import choose_device
 from pufferlib.train.fused import fused_losses
 from pufferlib.train.losses import Losses, explained_variance, ppo_losses
@@ -44,12 +46,23 @@ class PuffeRL:
     env: a VecEnv. policy: an nn.Module, see `pufferlib.pytorch`; it is moved to the device.
     config: a TrainConfig; `settings` override single fields of it, by their names. Raises ConfigError for a setting that does not
     exist or does not fit the env.
+    callbacks: see pufferlib.train.callbacks. schedules: setting name -> text, number or function of the progress, see
+    pufferlib.config.schedules; they win over the fields of config.
 
     global_step: agent-steps collected so far, num_agents * horizon for each rollout. epoch: rollouts learnt from.
     config: the settings in use, with batch_size and horizon worked out. last_log: what mean_and_log() returned last.
     """
 
-    def __init__(self, env: Any, policy: nn.Module, config: TrainConfig | None = None, **settings: Any) -> None:
+    def __init__(
+        self,
+        env: Any,
+        policy: nn.Module,
+        config: TrainConfig | None = None,
+        *,
+        callbacks: Sequence[Callback] = (),
+        schedules: Mapping[str, Schedule | str | float] | None = None,
+        **settings: Any,
+    ) -> None:
         self.config = _with_settings(config or TrainConfig(), settings).resolve(env.num_agents)
         config = self.config
         self.env = env
@@ -69,6 +82,14 @@ class PuffeRL:
         self.last_log: dict[str, float] = {}
         self.rate_factor = 1.0
         """What setting `learning_rate` multiplied the schedule by."""
+        self.schedules = make_schedules(schedules or {}, config)
+        self.changed_settings: dict[str, float] = {}
+        """What `set_settings` changed."""
+        self.callbacks = Callbacks(callbacks)
+        self.recent_episodes: dict[str, float] = {}
+        """Means over the episodes that ended in the last rollout in which any did, and their number `n`."""
+        self.is_stopped = False
+        """Whether `stop` was called."""
         self.metrics = Metrics(self.device)
         self._collected = False
         self._closed = False
@@ -78,10 +99,14 @@ class PuffeRL:
     def evaluate(self) -> None:
         """Collect one rollout: horizon steps of every row with the policy as it is now."""
         self._check_open()
+        self.callbacks.start(self)
         self.rollout.collect(self._reset_seed())
         self.global_step += self.config.batch_size
         self._collected = True
-        self.metrics.add_episodes(self.env.drain_log())
+        episodes = self.env.drain_log()
+        self.metrics.add_episodes(episodes)
+        self.recent_episodes = episodes or self.recent_episodes
+        self.callbacks.call("on_rollout", self)
 
     def train(self) -> None:
         """Learn from the rollout that evaluate() collected; it can be learnt from once.
@@ -92,6 +117,8 @@ class PuffeRL:
         if not self._collected:
             raise ConfigError("train() without a rollout: call evaluate() before each train()")
         start = time.perf_counter()
+        if self.schedules:
+            self.config = scheduled(self.config, self.schedules, self._progress(self.global_step - self.config.batch_size))
         rollout, config = self.rollout, self.config
         valid = self._valid_samples()
         self._collected = False
@@ -115,18 +142,21 @@ class PuffeRL:
         self.epoch += 1
         self.metrics.add_trained(valid, minibatches.all_valid)
         self.metrics.times["learn"] += time.perf_counter() - start
+        self.callbacks.call("on_epoch", self)
 
     def mean_and_log(self) -> dict[str, float]:
         """Metrics since the last call: means of losses and of the episodes that ended, speed, and where the time went."""
         self.metrics.add_times(self.rollout.times)
         self.last_log = self.metrics.drain(self.global_step, self.epoch, self.learning_rate)
+        self.last_log.update({f"schedule/{name}": float(getattr(self.config, name)) for name in self.schedules})
+        self.callbacks.call("on_log", self, self.last_log)
         return self.last_log
 
     # ------------------------------------------------------------ whole runs
 
     def __iter__(self) -> Iterator[dict[str, float]]:
         """One iteration at a time until total_timesteps are done; yields the metrics of each."""
-        while self.global_step < self.config.total_timesteps:
+        while self.global_step < self.config.total_timesteps and not self.is_stopped:
             self.evaluate()
             self.train()
             yield self.mean_and_log()
@@ -147,10 +177,38 @@ class PuffeRL:
     @learning_rate.setter
     def learning_rate(self, value: float) -> None:
         replace(self.config, learning_rate=value, min_learning_rate=0.0)  # checks the value
-        scheduled = scheduled_rate(self.config, self.global_step)
-        if scheduled <= 0:
+        planned = self._rate_at(self.global_step) / self.rate_factor if self.rate_factor else 0.0
+        if planned <= 0:
             raise ConfigError("learning_rate cannot be set where annealing has reached 0; train with anneal_lr=False")
-        self.rate_factor = value / scheduled
+        self.rate_factor = value / planned
+
+    def set_settings(self, **settings: float) -> None:
+        """Change settings from the next rollout on, as in `set_settings(ent_coef=0.001)`; checkpoints remember it.
+
+        Raises ConfigError, and changes nothing, for a setting that cannot change, has a schedule, or is out of range.
+        """
+        for name in settings:
+            check_changeable(name)
+            if name in self.schedules:
+                raise ConfigError(f"{name} has a schedule, which would overwrite it")
+        rest = {name: value for name, value in settings.items() if name != "learning_rate"}
+        changed = replace(self.config, **rest)  # type: ignore[arg-type]
+        if "learning_rate" in settings:
+            self.learning_rate = settings["learning_rate"]
+        self.config = changed
+        self.changed_settings.update(rest)
+
+    def set_env_arguments(self, **arguments: Any) -> None:
+        """Give the envs other arguments, see `VecEnv.set_env_arguments`; the next rollout begins with a reset of all of them.
+
+        The learner takes episodes that were running for truncated ones: it values the last observation of their rollout.
+        """
+        self.env.set_env_arguments(**arguments)
+        self.rollout.restart()
+
+    def stop(self) -> None:
+        """End training after this iteration, as if total_timesteps were done."""
+        self.is_stopped = True
 
     def save_checkpoint(self, path: str | PathLike[str]) -> None:
         """Write policy, optimizer, schedule, counters and random states to `path`, atomically."""
@@ -173,8 +231,11 @@ class PuffeRL:
         """Close the env. May be called any number of times."""
         if not self._closed:
             self._closed = True
-            self.rollout.close()
-            self.env.close()
+            try:
+                self.callbacks.end(self)
+            finally:
+                self.rollout.close()
+                self.env.close()
 
     # ------------------------------------------------------------ parts of train()
 
@@ -223,6 +284,8 @@ class PuffeRL:
             return
         self.optimizer.step()
         self.metrics.add_losses(losses, norm)
+        if self.callbacks.listens_to_updates:
+            self.callbacks.call("on_update", self, losses)
 
     def _valid_samples(self) -> Tensor:
         """bool[horizon, rows]: real steps, without rows that hold NaN or infinity if those are to be skipped."""
@@ -252,7 +315,13 @@ class PuffeRL:
         return rewards
 
     def _rate_at(self, step: int) -> float:
+        if "learning_rate" in self.schedules:
+            return self.rate_factor * float(self.schedules["learning_rate"](self._progress(step)))
         return self.rate_factor * scheduled_rate(self.config, step)
+
+    def _progress(self, step: int) -> float:
+        """The share of total_timesteps done at that step."""
+        return min(1.0, step / self.config.total_timesteps)
 
     def _prio_beta(self) -> float:
         start = self.config.prio_beta0

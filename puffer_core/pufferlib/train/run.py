@@ -163,7 +163,7 @@ class Session:
     def loop(self, interrupt: Interrupt) -> bool:
         """Rollouts and updates. True when total_timesteps are done, False when a signal asked to stop."""
         train, trainer = self.config.train, self.trainer
-        while trainer.global_step < self.total and not interrupt.requested:
+        while trainer.global_step < self.total and not (interrupt.requested or trainer.is_stopped):
             trainer.evaluate()
             trainer.train()
             if train.checkpoint_interval and trainer.epoch % train.checkpoint_interval == 0:
@@ -172,7 +172,7 @@ class Session:
                 self.log_row()
         interrupt.finished_step()
         self.save()
-        return trainer.global_step >= self.total
+        return trainer.global_step >= self.total or trainer.is_stopped
 
     def log_row(self) -> None:
         """One row of metrics to every logger and the dashboard."""
