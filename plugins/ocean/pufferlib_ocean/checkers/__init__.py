@@ -1,0 +1,1 @@
+from pufferlib_ocean.checkers.checkers import Checkers as Checkers
