@@ -16,7 +16,11 @@ cdef extern from "dense.h":
         int inputs, outputs
         const float *weight
         const float *bias
+    ctypedef struct DenseSet:
+        pass
+    const DenseSet *dense_set(const char *name) noexcept nogil
     ctypedef struct DenseNet:
+        const DenseSet *set
         int layers, activate_last
         DenseLayer layer[DENSE_MAX_LAYERS]
         const float *scale
@@ -47,17 +51,21 @@ MAX_WIDTH = DENSE_MAX_WIDTH
 cdef class Net:
     """Layers of widths[0] -> widths[1] -> ... with a GELU after each, after the last one too if `activate_last`.
 
-    threads: how many work at once. One caller at a time. Raises MemoryError.
+    threads: how many work at once. One caller at a time. instructions: "plain", "avx2", "avx512", or "" for the best that the
+    machine has. Raises MemoryError, and ValueError for instructions that it does not have.
     """
 
     cdef DenseNet net
 
-    def __cinit__(self, list widths, bint activate_last, int threads):
+    def __cinit__(self, list widths, bint activate_last, int threads, str instructions=""):
         memset(&self.net, 0, sizeof(self.net))
         if not 1 <= len(widths) - 1 <= DENSE_MAX_LAYERS or not all(1 <= width <= DENSE_MAX_WIDTH for width in widths):
             raise ValueError(f"widths must be 2 to {DENSE_MAX_LAYERS + 1} numbers in [1, {DENSE_MAX_WIDTH}], got {widths}")
         if threads < 1:
             raise ValueError(f"threads must be at least 1, got {threads}")
+        self.net.set = dense_set(instructions.encode())
+        if not self.net.set:
+            raise ValueError(f"instructions {instructions!r}: this machine does not have them; \"plain\" works everywhere")
         self.net.layers, self.net.activate_last = len(widths) - 1, activate_last
         cdef int i
         for i in range(self.net.layers):

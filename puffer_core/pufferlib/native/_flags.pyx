@@ -12,7 +12,7 @@ from pufferlib.errors import ShapeError
 
 cdef extern from "flags.h" nogil:
     int FLAGS_LINE
-    int FLAGS_WAIT_OVER, FLAGS_INTERRUPTED
+    int FLAGS_WAIT_OVER, FLAGS_INTERRUPTED, FLAGS_BUSY_SPIN_NS
     int _FAILED "FLAGS_FAILED"
     int _PLAIN "FLAGS_PLAIN"
     int _PAYLOAD "FLAGS_PAYLOAD"
@@ -29,6 +29,7 @@ cdef extern from "flags.h" nogil:
     FlagsHead *flags_head(char *)
     FlagsGroup *flags_group(char *, int)
     FlagsWorker *flags_worker(char *, int)
+    int64_t port_now_ns()
     int port_load(PortAtomic *)
     int port_add(PortAtomic *, int)
     void port_store(PortAtomic *, int)
@@ -77,6 +78,7 @@ cdef class Flags:
     cdef char *base
     cdef int groups, workers
     cdef int64_t spin_ns
+    cdef int64_t waited  # for the group that was done last
     cdef int seen
     cdef int *wanted  # [groups]: scratch of `wait`
 
@@ -131,8 +133,12 @@ cdef class Flags:
                 raise ShapeError(f"groups must be distinct, got {groups}")
             self.wanted[count] = group
             count += 1
+        cdef int64_t begin = port_now_ns(), spin_ns = self.spin_ns
+        if spin_ns and self.waited < FLAGS_BUSY_SPIN_NS:
+            spin_ns = FLAGS_BUSY_SPIN_NS
         with nogil:
-            found = flags_wait(self.base, self.wanted, count, self.spin_ns, ns)
+            found = flags_wait(self.base, self.wanted, count, spin_ns, ns)
+        self.waited = port_now_ns() - begin
         if found == FLAGS_INTERRUPTED:
             PyErr_CheckSignals()
             return FLAGS_WAIT_OVER

@@ -95,10 +95,9 @@ static inline void dense_close(DenseNet *net) {
     memset(net, 0, sizeof *net);
 }
 
-/* `net->layers` and each layer's inputs and outputs are set, everything else is zero. 0, or -1 without memory. */
+/* `net->set`, `net->layers` and each layer's inputs and outputs are set, everything else is zero. 0, or -1 without memory. */
 static inline int dense_open(DenseNet *net, int shares) {
     int whole = 1, widest = 0;
-    net->set = dense_best_set();
     net->shares = shares;
     net->work_floats = DENSE_TILE * (size_t)dense_padded(net->layer[0].inputs);
     for (int i = 0; i < net->layers; i++) {

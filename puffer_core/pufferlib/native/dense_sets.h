@@ -6,6 +6,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 enum {
     DENSE_TILE = 64, /* rows worked on at once: their activations stay in the second-level cache */
@@ -48,15 +49,16 @@ typedef struct {
 #endif
 #include "dense_tile.h"
 
-static inline const DenseSet *dense_best_set(void) {
+/* The set of this name, "" for the best; NULL where the machine does not have it. */
+static inline const DenseSet *dense_set(const char *name) {
 #if defined(__x86_64__)
     __builtin_cpu_init();
-    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq")) {
-        return &dense_avx512_set;
-    }
-    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return &dense_avx2_set;
+    int avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+    int avx512 = avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq");
+    if (avx512 && (!*name || strcmp(name, "avx512") == 0)) return &dense_avx512_set;
+    if (avx2 && (!*name || strcmp(name, "avx2") == 0)) return &dense_avx2_set;
 #endif
-    return &dense_plain_set;
+    return !*name || strcmp(name, "plain") == 0 ? &dense_plain_set : NULL;
 }
 
 #endif

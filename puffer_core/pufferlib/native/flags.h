@@ -23,6 +23,7 @@
 #define FLAGS_NAP_MIN_NS 50000
 #define FLAGS_NAP_MAX_NS 2000000
 #define FLAGS_SPIN_CHECK 32 /* pauses between looks at the clock */
+#define FLAGS_BUSY_SPIN_NS 500000 /* of a parent that spins at all and whose last wait was shorter than this */
 
 enum { FLAGS_WAIT_OVER = -1, FLAGS_FAILED = -2, FLAGS_INTERRUPTED = -3 };
 enum { FLAGS_PLAIN, FLAGS_PAYLOAD, FLAGS_FAILURE };

@@ -27,6 +27,7 @@ class Minibatch(NamedTuple):
     samples: Tensor
     """Where they lie in the flattened [horizon, rows]."""
     observations: Tensor
+    """Of the samples; or all of the rollout, [horizon * rows, *shape], for a learner that looks them up itself."""
     actions: Tensor
     action_masks: Tensor | None
     old_log_prob: Tensor
@@ -53,13 +54,20 @@ def check_minibatch_size(config: TrainConfig, num_agents: int, segments: bool) -
 
 
 class Minibatches:
-    """One rollout's minibatches. `valid`: bool[horizon, rows], the samples that count."""
+    """One rollout's minibatches. `valid`: bool[horizon, rows], the samples that count.
 
-    def __init__(self, rollout: Rollout, valid: Tensor, config: TrainConfig, generator: torch.Generator) -> None:
+    gather_observations: False for a learner that looks them up itself
+    """
+
+    def __init__(
+        self, rollout: Rollout, valid: Tensor, config: TrainConfig, generator: torch.Generator, gather_observations: bool = True
+    ) -> None:
+        self.gather_observations = gather_observations
         self.rollout, self.valid, self.config, self.generator = rollout, valid, config, generator
         self.all_valid = bool(valid.all())
         horizon = rollout.horizon
         self.observations = rollout.observations[:horizon]
+        self.all_observations = self.observations.flatten(0, 1)
         self.action_masks = None if rollout.action_masks is None else rollout.action_masks[:horizon]
         self.per_batch = max(1, config.minibatch_size // horizon)
         """Segments of one minibatch."""
@@ -80,7 +88,9 @@ class Minibatches:
 
     def _steps(self, numbers: Tensor) -> Iterator[Minibatch]:
         block = block_size(numbers.shape[0], self.valid.shape[1], self.config.minibatch_size) if self.all_valid else 1
-        arrays = [self.observations, self.rollout.actions, *([] if self.action_masks is None else [self.action_masks])]
+        arrays = [self.rollout.actions, *(a for a in (self.action_masks,) if a is not None)]
+        if self.gather_observations:
+            arrays.append(self.observations)
         blocks = [array.reshape(-1, block, *array.shape[2:]) for array in arrays]  # views: one axis cut in two
         number_blocks = numbers.reshape(-1, block, 4)
         order = torch.randperm(len(number_blocks), generator=self.generator, device=numbers.device)
@@ -90,10 +100,11 @@ class Minibatches:
                 return
         within = torch.arange(block, device=order.device)
         for chosen in torch.split(order, max(1, self.config.minibatch_size // block)):
-            observations, actions, *masks = (array.index_select(0, chosen).flatten(0, 1) for array in blocks)
+            gathered = [array.index_select(0, chosen).flatten(0, 1) for array in blocks]
+            observations = gathered.pop() if self.gather_observations else self.all_observations
             log_prob, value, advantage, target = number_blocks.index_select(0, chosen).flatten(0, 1).unbind(-1)
             samples = (chosen.unsqueeze(1) * block + within).flatten()
-            mask = masks[0] if masks else None
+            actions, mask = gathered[0], gathered[1] if len(gathered) > 1 else None
             yield Minibatch(samples, observations, actions, mask, log_prob, value, advantage, target, None)
 
     def _prioritised(self, numbers: Tensor, advantage: Tensor, beta: float) -> Iterator[Minibatch]:
@@ -116,15 +127,16 @@ class Minibatches:
         rollout = self.rollout
         horizon, all_rows = self.valid.shape
         samples = (torch.arange(horizon, device=rows.device).unsqueeze(1) * all_rows + rows).flatten()
-        observations = self.observations.index_select(1, rows)
         actions = rollout.actions.index_select(1, rows).flatten(0, 1)
         masks = None if self.action_masks is None else self.action_masks.index_select(1, rows).flatten(0, 1)
         weights = None if self.all_valid else self.valid.flatten()[samples].float()
         if importance is not None:
             weights = importance.repeat(horizon) if weights is None else weights * importance.repeat(horizon)
         log_prob, value, advantage, target = numbers.index_select(0, samples).unbind(-1)
+        observations = self.observations.index_select(1, rows) if self.gather_observations else self.all_observations
         if not rollout.recurrent:
-            observations = observations.flatten(0, 1)
+            if self.gather_observations:
+                observations = observations.flatten(0, 1)
             return Minibatch(samples, observations, actions, masks, log_prob, value, advantage, target, weights)
         state = map_state(lambda part: part[rows], rollout.segment_state)
         starts = rollout.starts[:horizon].index_select(1, rows)

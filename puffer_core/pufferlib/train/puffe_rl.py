@@ -23,7 +23,7 @@ from torch import Tensor, nn
 from pufferlib.config.schedules import Schedule, check_changeable, make_schedules, scheduled
 from pufferlib.config.train_config import TrainConfig
 from pufferlib.errors import ClosedError, ConfigError
-from pufferlib.policies.distributions import make_distribution
+from pufferlib.policies.distributions import distribution_of
 from pufferlib.policies.recurrent import unroll
 from pufferlib.train.advantage import advantages
 from pufferlib.train.callbacks import Callback, Callbacks
@@ -32,6 +32,7 @@ from pufferlib.train.fused import fused_losses
 from pufferlib.train.losses import Losses, explained_variance, ppo_losses
 from pufferlib.train.metrics import Metrics
 from pufferlib.train.minibatches import Minibatch, Minibatches, check_minibatch_size
+from pufferlib.train.native import native_mlp
 from pufferlib.train.nonfinite import find_bad_rows, rollout_error, update_error
 from pufferlib.train.optim import Optimizer, clip_gradients, scheduled_rate
 from pufferlib.train.rollout import Rollout
@@ -72,10 +73,13 @@ class PuffeRL:
         if config.deterministic:
             torch.use_deterministic_algorithms(True)
         self.policy = policy.to(self.device)
-        self.distribution = make_distribution(env.single_action_space)
+        self.distribution = distribution_of(self.policy, env.single_action_space)
         self.generator = torch.Generator(self.device).manual_seed(config.seed)
         self.optimizer = Optimizer(self.policy, self.distribution.parameter_sizes, config)
-        self.rollout = Rollout(env, self.policy, self.distribution, config.horizon, self.device, self.generator)
+        self.native = native_mlp(self.policy, self.distribution, self.device) if config.learner == "auto" else None
+        """Runs the policy where it is one that the kernels can run; else torch does."""
+        forward = self.native.forward if self.native else None
+        self.rollout = Rollout(env, self.policy, self.distribution, config.horizon, self.device, self.generator, forward)
         check_minibatch_size(config, env.num_agents, self.rollout.recurrent or config.prio_alpha > 0)
         self.global_step = 0
         self.epoch = 0
@@ -125,7 +129,7 @@ class PuffeRL:
         # the rate of the rollout's first step: the first update uses the full rate and the last one not yet zero
         self.optimizer.set_learning_rate(self._rate_at(self.global_step - config.batch_size))
         rewards = self._scaled_rewards()
-        minibatches = Minibatches(rollout, valid, config, self.generator)
+        minibatches = Minibatches(rollout, valid, config, self.generator, gather_observations=self.native is None)
         ratios, values = None, rollout.values
         if config.update_epochs > 1:
             ratios, values = torch.ones_like(rollout.log_probs), values.clone()
@@ -243,7 +247,7 @@ class PuffeRL:
         """One epoch. Notes ratios and values as they were seen. Returns False once target_kl is exceeded."""
         config = self.config
         for batch in minibatches:
-            losses, ratio, value = self._losses(batch)
+            losses, ratio, value = self._gradients(batch)
             self._update(losses)
             if ratios is not None:
                 ratios.view(-1)[batch.samples] = ratio
@@ -251,6 +255,15 @@ class PuffeRL:
             if config.target_kl and float(losses.approx_kl) > config.target_kl:
                 return False
         return True
+
+    def _gradients(self, batch: Minibatch) -> tuple[Losses, Tensor, Tensor]:
+        """Leave the gradients of a minibatch's loss in the parameters. Returns its losses, ratios and values [samples]."""
+        if self.native:
+            return self.native.learn(batch, self.config)
+        losses, ratio, value = self._losses(batch)
+        self.optimizer.zero_grad()
+        losses.total.backward()  # type: ignore[no-untyped-call]
+        return losses, ratio, value
 
     def _losses(self, batch: Minibatch) -> tuple[Losses, Tensor, Tensor]:
         """The losses of a minibatch; its ratios and values [samples], without gradient."""
@@ -272,8 +285,6 @@ class PuffeRL:
 
     def _update(self, losses: Losses) -> None:
         """One step of the optimizer, unless a loss or a gradient is not finite."""
-        self.optimizer.zero_grad()
-        losses.total.backward()  # type: ignore[no-untyped-call]
         norm = clip_gradients(self.optimizer.parameters, self.config.max_grad_norm)
         if not torch.isfinite(norm + losses.total.detach()):
             if self.config.nonfinite == "raise":

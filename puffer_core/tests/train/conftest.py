@@ -22,10 +22,10 @@ class Scripted(PufferEnv):
 
     def __init__(
         self, num_envs: int = 1, *, lengths: tuple[int, ...] = (3,), end: str = "terminal", action_space: Any = None,
-        action_mask: Any = None, buf: Any = None,
+        action_mask: Any = None, observation_space: Any = None, buf: Any = None,
     ) -> None:  # fmt: skip
         self.num_envs = self.num_agents = num_envs
-        self.single_observation_space = spaces.Box(-np.inf, np.inf, (3,), np.float32)
+        self.single_observation_space = observation_space or spaces.Box(-np.inf, np.inf, (3,), np.float32)
         self.single_action_space = action_space or spaces.Discrete(2)
         self.action_mask = action_mask
         self.action_mask_size = 0 if action_mask is None else len(action_mask)

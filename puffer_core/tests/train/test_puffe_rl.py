@@ -100,14 +100,14 @@ def test_minibatches_of_any_size_keep_weights_finite_and_use_every_sample(
         env=vec, policy=small_policy(vec), batch_size=num_envs * horizon, minibatch_size=minibatch_size, update_epochs=epochs
     )
     seen: list[int] = []
-    own = trainer._losses
+    own = trainer._gradients
 
     def watch(batch: Any) -> Any:
         seen.extend(batch.samples.tolist())
-        assert len(batch.samples) == len(batch.observations) <= minibatch_size
+        assert len(batch.samples) == len(batch.actions) <= minibatch_size
         return own(batch)
 
-    trainer._losses = watch  # type: ignore[method-assign]
+    trainer._gradients = watch  # type: ignore[method-assign]
     for _ in range(3):
         trainer.evaluate()
         trainer.train()
@@ -116,22 +116,23 @@ def test_minibatches_of_any_size_keep_weights_finite_and_use_every_sample(
     trainer.close()
 
 
-def test_big_minibatches_hold_every_sample_once_and_pair_them_rightly(scripted: Any, small_policy: Any) -> None:
+@pytest.mark.parametrize("learner", ["auto", "torch"])
+def test_big_minibatches_hold_every_sample_once_and_pair_them_rightly(scripted: Any, small_policy: Any, learner: str) -> None:
     vec, _ = scripted(64, lengths=(5, 7))
-    trainer = PuffeRL(env=vec, policy=small_policy(vec), batch_size=64 * 256, minibatch_size=4096)
+    trainer = PuffeRL(env=vec, policy=small_policy(vec), batch_size=64 * 256, minibatch_size=4096, learner=learner)
     trainer.evaluate()
     seen = []
 
     def watch(batch: Any) -> Any:
         rollout = trainer.rollout
         flat = rollout.observations[:-1].flatten(0, 1)
-        assert torch.equal(batch.observations, flat[batch.samples])
+        assert torch.equal(batch.observations, flat[batch.samples] if learner == "torch" else flat)
         assert torch.equal(batch.actions, rollout.actions.flatten()[batch.samples])
         assert torch.equal(batch.old_log_prob, rollout.log_probs.flatten()[batch.samples])
         seen.append(batch.samples)
         return own(batch)
 
-    own, trainer._losses = trainer._losses, watch  # type: ignore[method-assign]
+    own, trainer._gradients = trainer._gradients, watch  # type: ignore[method-assign]
     trainer.train()
     assert [len(part) for part in seen] == [4096] * 4 and torch.cat(seen).sort().values.equal(torch.arange(64 * 256))
     trainer.close()
@@ -162,7 +163,7 @@ def test_training_replays_the_states_of_acting(scripted: Any, small_policy: Any,
     try:
         trainer = PuffeRL(env=vec, policy=policy, batch_size=6 * 8, minibatch_size=16, learning_rate=1e-3)
         first: list[torch.Tensor] = []
-        own = trainer._losses
+        own = trainer._gradients
 
         def watch(batch: Any) -> Any:
             losses, ratio, value = own(batch)
@@ -171,7 +172,7 @@ def test_training_replays_the_states_of_acting(scripted: Any, small_policy: Any,
                 torch.testing.assert_close(value, batch.old_value, atol=1e-5, rtol=0)
             return losses, ratio, value
 
-        trainer._losses = watch  # type: ignore[method-assign]
+        trainer._gradients = watch  # type: ignore[method-assign]
         for _ in range(3):
             first.clear()
             trainer.evaluate()
@@ -188,14 +189,14 @@ def test_ratios_are_1_before_the_first_update_of_a_box_policy(scripted: Any, sma
     vec, _ = scripted(8, action_space=box)
     trainer = PuffeRL(env=vec, policy=small_policy(vec), batch_size=8 * 8, minibatch_size=64)
     trainer.evaluate()
-    own, ratios = trainer._losses, []
+    own, ratios = trainer._gradients, []
 
     def watch(batch: Any) -> Any:
         found = own(batch)
         ratios.append(found[1])
         return found
 
-    trainer._losses = watch  # type: ignore[method-assign]
+    trainer._gradients = watch  # type: ignore[method-assign]
     trainer.train()
     assert (ratios[0] - 1).abs().max() < 1e-5 and abs(trainer.mean_and_log()["losses/approx_kl"]) < 1e-6
     trainer.close()
@@ -409,7 +410,7 @@ def test_later_epochs_correct_advantages_by_the_ratios_last_seen(scripted: Any, 
         vf_clip_coef=0.0,
     )  # fmt: skip
     trainer.evaluate()
-    rollout, own, epochs = trainer.rollout, trainer._losses, []
+    rollout, own, epochs = trainer.rollout, trainer._gradients, []
 
     def watch(batch: Any) -> Any:
         losses, ratio, value = own(batch)
@@ -417,7 +418,7 @@ def test_later_epochs_correct_advantages_by_the_ratios_last_seen(scripted: Any, 
         epochs.append([x[order].reshape(8, 4) for x in (batch.advantage, batch.target, ratio, value)])
         return losses, ratio, value
 
-    trainer._losses = watch  # type: ignore[method-assign]
+    trainer._gradients = watch  # type: ignore[method-assign]
     trainer.train()
     for epoch in (1, 2):
         seen_ratios, seen_values = epochs[epoch - 1][2:]
