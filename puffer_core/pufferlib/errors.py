@@ -53,6 +53,10 @@ class WorkerTimeoutError(WorkerError, TimeoutError):
     """A worker did not answer within the hang limit."""
 
 
+class RankError(PufferError, RuntimeError):
+    """Another process of a job with several ranks failed, died or hangs; the message names it and the cause."""
+
+
 class ClosedError(PufferError, RuntimeError):
     """A call on something that is closed."""
 

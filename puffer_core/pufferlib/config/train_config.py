@@ -28,6 +28,12 @@ class TrainConfig:
     torch. torch: everything in torch."""
     deterministic: bool = False
     """Ask torch for deterministic kernels (slower on a GPU; the CPU is deterministic anyway)."""
+    precision: Literal["float32", "bfloat16"] = "float32"
+    """Of the policy's matrix products. Weights, gradients, losses and the optimizer are float32 either way."""
+    compile: bool = False
+    """Compile the policy with torch.compile, on a GPU with CUDA graphs. Takes up to a minute at the start."""
+    rank_timeout_s: float = 600.0
+    """With several ranks: how long one waits for another before it takes it for dead."""
 
     total_timesteps: int = 10_000_000
     """Steps after which training ends. A rollout is never cut: the last one may end above it."""
@@ -154,6 +160,7 @@ _INF = math.inf
 _RANGES: dict[str, tuple[float, float, bool, bool]] = {
     "seed": (0, 2**63 - 1, True, True),
     "torch_threads": (0, 4096, True, True),
+    "rank_timeout_s": (0, _INF, False, False),
     "total_timesteps": (1, _INF, True, False),
     "batch_size": (0, _INF, True, False),
     "horizon": (1, _INF, True, False),

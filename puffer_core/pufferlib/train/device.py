@@ -11,10 +11,27 @@ from torch import Tensor
 from pufferlib.buffers import Buffers
 from pufferlib.config.train_config import spell
 from pufferlib.errors import ConfigError
+from pufferlib.train.launch import launch
 
 
 def choose_device(name: str) -> torch.device:
-    """auto, cpu, cuda, cuda:N or mps as a device that is there. Raises ConfigError."""
+    """auto, cpu, cuda, cuda:N or mps as a device that is there. Raises ConfigError.
+
+    Of several ranks on one machine each gets a GPU of its own, unless `name` numbers one.
+    """
+    device = _available(name)
+    if device.type != "cuda" or name not in ("auto", "cuda"):
+        return device
+    place, found = launch(), torch.cuda.device_count()
+    if place.local_rank >= found:
+        raise ConfigError(
+            f"{spell('device')}={name!r}: rank {place.rank} would use GPU {place.local_rank} of the {found} here; start at most "
+            f"{found} ranks a machine (--nproc_per_node), or train on the cpu"
+        )
+    return torch.device("cuda", place.local_rank)
+
+
+def _available(name: str) -> torch.device:
     if name == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     try:

@@ -9,6 +9,9 @@ from torch import Tensor
 
 from pufferlib.config.train_config import TrainConfig
 
+EPSILON = 1e-8
+"""Added to the deviation that advantages are divided by."""
+
 
 class Losses(NamedTuple):
     """Scalars, still on the device; `total` carries the gradient."""
@@ -56,7 +59,7 @@ def mean(values: Tensor, weights: Tensor | None) -> Tensor:
     return (values * weights).sum() / weights.sum().clamp(min=1e-8)
 
 
-def normalise(values: Tensor, weights: Tensor | None = None, epsilon: float = 1e-8) -> Tensor:
+def normalise(values: Tensor, weights: Tensor | None = None, epsilon: float = EPSILON) -> Tensor:
     """Subtract the mean, divide by the population standard deviation: a single value becomes 0.0, never NaN.
 
     Statistics are over samples of positive weight, each counted once: importance weights are no part of them.
