@@ -1,0 +1,1 @@
+from pufferlib_ocean.cpr.cpr import Cpr as Cpr
