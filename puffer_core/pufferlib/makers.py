@@ -67,6 +67,12 @@ class ForeignMaker:
         importlib.import_module("pufferlib.emulation.gymnasium")  # now, so that forked workers need not each do it
         self.factory, self.check, self.options = factory, check, dict(options or {})
 
+    def with_arguments(self, arguments: Mapping[str, Any]) -> ForeignMaker:
+        """The maker of the same envs with other arguments. Raises ConfigError for copies of an env, which take none."""
+        if isinstance(self.factory, Copies):
+            raise ConfigError(f"{', '.join(arguments)}: copies of an existing env take no arguments; give its class or a factory")
+        return ForeignMaker(functools.partial(self.factory, **arguments), self.check, self.options)
+
     def __call__(self, num_envs: int = 1, buf: Any = None) -> PufferEnv:
         waiting = [self.factory()]
         adapter, known = find_emulator(waiting[0])
@@ -90,6 +96,10 @@ class EachItsOwn:
         self, factories: Sequence[Callable[[], Any]], check: str = "first", options: Mapping[str, Any] | None = None
     ) -> None:
         self.factories, self.check, self.options = factories, check, options
+
+    def with_arguments(self, arguments: Mapping[str, Any]) -> EachItsOwn:
+        """The maker of the same envs with other arguments, the same for all."""
+        return EachItsOwn([functools.partial(factory, **arguments) for factory in self.factories], self.check, self.options)
 
     def __call__(self, num_envs: int = 1, buf: Any = None) -> PufferEnv:
         first = first_env.get()

@@ -64,13 +64,17 @@ class Crew:
 
     def __init__(self, maker: Any, start_method: str | None, hang_timeout_s: float | None) -> None:
         self.start_method = choose_start_method(start_method)
-        self._maker = maker if self.start_method == "fork" else pack_maker(maker, self.start_method)
+        self.set_maker(maker)
         self.hang_timeout_s = hang_timeout_s
         self._limit_s = WARN_AFTER_S if hang_timeout_s is None else hang_timeout_s
         self.hands: list[Hand] = []
         self._owner = os.getpid()
 
     # ------------------------------------------------------------ start
+
+    def set_maker(self, maker: Any) -> None:
+        """What workers that start from now on make their envs with."""
+        self._maker = maker if self.start_method == "fork" else pack_maker(maker, self.start_method)
 
     def start(self, places: Sequence[Place], flags_block: SharedBlock) -> list[EnvFacts]:
         """Start every worker; what their envs look like. Raises the first failure, with the others told to stop."""

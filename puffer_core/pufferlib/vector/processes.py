@@ -22,6 +22,7 @@ from pufferlib.buffers import Buffers
 from pufferlib.env import PufferEnv
 from pufferlib.errors import ActionError, ClosedError, ConfigError, WorkerError
 from pufferlib.native._flags import FAILED, FAILURE, WAIT_OVER, Flags, flags_bytes
+from pufferlib.vector.arguments import with_arguments
 from pufferlib.vector.crew import LOOK_S, WARN_AFTER_S, Crew
 from pufferlib.vector.faults import Failure
 from pufferlib.vector.logs import merge_logs
@@ -79,6 +80,7 @@ class ProcessesVec(VecEnv):
         check_hang_timeout(hang_timeout_s)
         if not isinstance(restart_workers, bool):
             raise ConfigError(f"restart_workers must be True or False, got {restart_workers!r}")
+        self._maker = maker
         self._crew = Crew(maker, start_method, hang_timeout_s)
         places = make_places(shape, seed, self._crew.start_method)
         self._restart_workers = restart_workers
@@ -197,6 +199,15 @@ class ProcessesVec(VecEnv):
             self._settle(group)
 
     # ------------------------------------------------------------ requests
+
+    def _rebuild(self, arguments: Info) -> None:
+        self._settle_all()
+        self._ready.clear()
+        refusals = [text for text in self._request_all("rebuild", arguments) if text]
+        if refusals:
+            self._request_all("rebuild", self.changed_arguments)
+            raise ConfigError(refusals[0])
+        self._crew.set_maker(with_arguments(self._maker, arguments))
 
     def drain_log(self) -> dict[str, float]:
         self._check_open()

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from pufferlib.env import PufferEnv
+from pufferlib.vector.arguments import check_fits, with_arguments
 from pufferlib.vector.batches import build_batch
 from pufferlib.vector.logs import merge_logs
 from pufferlib.vector.shape import VecShape
@@ -18,6 +19,7 @@ class SerialVec(VecEnv):
 
     def __init__(self, maker: Callable[..., PufferEnv], shape: VecShape, *, seed: Any = None, in_order: bool = False) -> None:
         self._envs: list[PufferEnv] = []
+        self._maker = maker
         try:
             for group in range(shape.num_batches):
                 self._envs.append(build_batch(maker, shape.batch_size, group * shape.batch_size))
@@ -49,6 +51,21 @@ class SerialVec(VecEnv):
     def _wait(self, groups: Sequence[int]) -> int:
         return groups[0]
 
+    def _rebuild(self, arguments: Info) -> None:
+        maker, size = with_arguments(self._maker, arguments), self._shape.batch_size
+        old, made = self._envs, []
+        try:
+            for group in range(self.num_batches):
+                made.append(build_batch(maker, size, group * size))
+                check_fits(env_facts(old[group]), env_facts(made[group]), arguments)
+        except BaseException:
+            close_all(made)
+            raise
+        self._envs = made
+        self._bound = [-1] * self.num_batches
+        self._infos = [[] for _ in made]
+        close_all(old)
+
     def _take_infos(self, group: int) -> list[Info]:
         infos, self._infos[group] = self._infos[group], []
         return infos
@@ -60,11 +77,16 @@ class SerialVec(VecEnv):
         return self._envs[0].render()
 
     def _close(self) -> None:
-        for env in self._envs:
-            try:
-                env.close()
-            except Exception as error:  # the others must be closed all the same
-                warnings.warn(str(error), RuntimeWarning, stacklevel=3)
+        close_all(self._envs)
+
+
+def close_all(envs: Sequence[PufferEnv]) -> None:
+    """Close every env; an error in one of them is a warning."""
+    for env in envs:
+        try:
+            env.close()
+        except Exception as error:  # the others must be closed all the same
+            warnings.warn(str(error), RuntimeWarning, stacklevel=4)
 
 
 def env_facts(env: PufferEnv) -> EnvFacts:

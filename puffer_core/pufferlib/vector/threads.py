@@ -15,6 +15,7 @@ from pufferlib.buffers import Buffers
 from pufferlib.env import PufferEnv
 from pufferlib.errors import ConfigError
 from pufferlib.native.env import NativeEnv
+from pufferlib.vector.arguments import check_fits, with_arguments
 from pufferlib.vector.serial import env_facts
 from pufferlib.vector.shape import VecShape
 from pufferlib.vector.vec_env import Info, VecEnv
@@ -28,7 +29,7 @@ class ThreadVec(VecEnv):
         if not isinstance(env, NativeEnv):
             env.close()
             raise ConfigError(f"backend='threads' steps native envs only, got a {type(env).__name__}; use auto or serial")
-        self._env = env
+        self._env, self._maker = env, maker
         self._seeds = np.zeros(shape.num_envs, np.uint64)
         try:
             env.native.start_pool(shape.num_workers, shape.num_batches)
@@ -57,6 +58,18 @@ class ThreadVec(VecEnv):
         except BaseException:
             self._env.native.abandon()
             raise
+
+    def _rebuild(self, arguments: Info) -> None:
+        env = with_arguments(self._maker, arguments)(num_envs=self.num_envs)
+        try:
+            check_fits(env_facts(self._env), env_facts(env), arguments)
+            env.native.start_pool(self.num_workers, self.num_batches)
+            env.bind_slots(self.storage, len(self._slot_views))
+        except BaseException:
+            env.close()
+            raise
+        self._env.close()
+        self._env = env
 
     def drain_log(self) -> dict[str, float]:
         self._check_open()

@@ -93,6 +93,9 @@ class VecEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         self._native = facts.native
         self._require_valid_actions = facts.require_valid_actions
         self._shape = shape
+        self.changed_arguments: Info = {}
+        """What `set_env_arguments` has set so far."""
+        self._seed, self._rebuilds = seed, 0
         self._first_seed: Any = spread_seed(seed, shape.num_envs)
         """Used by the first reset that is given no seed."""
         self._float_actions = isinstance(facts.action_space, spaces.Box)
@@ -209,6 +212,25 @@ class VecEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         if np.count_nonzero(ended):  # a tenth of the cost of any()
             merged["final_obs"], merged["_final_obs"] = view.final_observations, ended
         return view.observations, view.rewards, view.terminals, view.truncations, merged
+
+    def set_env_arguments(self, **arguments: Any) -> None:
+        """Make all envs anew with these keyword arguments over those that they had; the next call must be a reset.
+
+        Spaces, rows, storage and workers stay. Episodes that were running are dropped, as by any reset, and so is what
+        `drain_log` was not asked for. The first reset without a seed takes one made of the VecEnv's own, if it has one.
+        Raises, and leaves the old envs in place, if the envs refuse an argument (their own error, a ConfigError in worker
+        processes), if it changes a space or the number of agents (SpaceError), or if they take none (ConfigError).
+        """
+        self._check_open()
+        self._finish_running()
+        wanted = {**self.changed_arguments, **arguments}
+        self._rebuild(wanted)
+        self.changed_arguments = wanted
+        self._held.clear()
+        self._rebuilds += 1
+        if self._seed is not None:
+            entropy = [*spread_seed(self._seed, self.num_envs), self._rebuilds]
+            self._first_seed = spread_seed(int(np.random.SeedSequence(entropy).generate_state(1)[0]), self.num_envs)
 
     def close(self, **kwargs: Any) -> None:
         """Stop the workers and free what they hold. May be called any number of times."""
@@ -333,6 +355,10 @@ class VecEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
     def _take_infos(self, group: int) -> list[Info]:
         """The infos of the group's last reset or step, each with its `"env_index"`."""
         return []
+
+    def _rebuild(self, arguments: Info) -> None:
+        """Make the envs anew with `arguments` over those of the maker. Nothing is running. On an error the old ones stay."""
+        raise ConfigError(f"{type(self).__name__} cannot give its envs other arguments ({', '.join(arguments)})")
 
     @abstractmethod
     def drain_log(self) -> dict[str, float]:

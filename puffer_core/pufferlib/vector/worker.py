@@ -24,8 +24,9 @@ import numpy as np
 
 from pufferlib.buffers import Buffers
 from pufferlib.env import PufferEnv
-from pufferlib.errors import WorkerError
+from pufferlib.errors import ConfigError, SpaceError, WorkerError
 from pufferlib.native._flags import FAILURE, PAYLOAD, PLAIN, Flags, die_with_parent
+from pufferlib.vector.arguments import check_fits, with_arguments
 from pufferlib.vector.batches import build_batch
 from pufferlib.vector.faults import Failure, Seat, describe
 from pufferlib.vector.serial import env_facts
@@ -80,14 +81,14 @@ def run_worker(place: Place, maker: Any, connection: Connection, inherited: list
             if env is not None:
                 env.close()
             return
-        Worker(place, env, flags, connection).serve()
+        Worker(place, maker, env, flags, connection).serve()
 
 
 class Worker:
     """The loop of a worker, once its envs are built."""
 
-    def __init__(self, place: Place, env: PufferEnv, flags: Flags, connection: Connection) -> None:
-        self._place, self._env, self._flags, self._connection = place, env, flags, connection
+    def __init__(self, place: Place, maker: Callable[..., Any], env: PufferEnv, flags: Flags, connection: Connection) -> None:
+        self._place, self._maker, self._env, self._flags, self._connection = place, maker, env, flags, connection
         self._number = place.seat.worker
         self._views: list[Buffers] = []
         """[slot]: this worker's rows."""
@@ -176,6 +177,20 @@ class Worker:
     def request_reset(self, target: int, seeds: list[int] | None, options: Any) -> Any:
         """The first reset of a worker that takes a lost one's place, which its group does not wait for."""
         return self._reset(target, seeds, options)
+
+    def request_rebuild(self, arguments: dict[str, Any]) -> str:
+        """Envs with other arguments in the place of those here. Returns why not, or nothing; the old ones stay then."""
+        env, seat = None, self._place.seat
+        try:
+            env = build_batch(with_arguments(self._maker, arguments), seat.num_envs, seat.first_env)
+            check_fits(env_facts(self._env), env_facts(env), arguments)
+        except Exception as error:
+            if env is not None:
+                env.close()
+            return str(error) if isinstance(error, (ConfigError, SpaceError)) else f"{type(error).__name__}: {error}"
+        self._env.close()
+        self._env, self._bound = env, -1
+        return ""
 
     def request_drain(self) -> dict[str, float]:
         return self._env.drain_log()

@@ -133,6 +133,9 @@ class VecWrapper(VecEnv):
         self.receive(Step(group, self._rows[group], source, target, is_reset, inner, outer))
         return group
 
+    def _rebuild(self, arguments: Info) -> None:
+        self.env.set_env_arguments(**arguments)
+
     def _take_infos(self, group: int) -> list[Info]:
         return self.env._take_infos(group)
 
