@@ -46,7 +46,8 @@ class TrashPickup(NativeEnv):
 
     @classmethod
     def spaces(cls, a: SimpleNamespace) -> tuple[Box, Space[Any]]:
-        return Box(0, 15, ((2 * a.sight + 1) ** 2 + 3,), np.uint8), Discrete(4)
+        high = np.array([5] * (2 * a.sight + 1) ** 2 + [1, 15, 15], np.uint8)
+        return Box(np.zeros_like(high), high, dtype=np.uint8), Discrete(4)
 
     @classmethod
     def agents(cls, a: SimpleNamespace) -> int:
