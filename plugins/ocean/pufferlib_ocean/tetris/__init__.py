@@ -1,0 +1,1 @@
+from pufferlib_ocean.tetris.tetris import Tetris as Tetris
