@@ -18,7 +18,13 @@ typedef struct {
                     const float *start, float *c, size_t c_row);
     void (*activate)(float *z, float *slope, size_t count);
     void (*multiply)(float *x, const float *y, size_t count);
+    void (*add)(float *x, const float *y, size_t count);
     void (*add_rows)(float *sums, const float *x, int rows, int columns);
+    void (*lstm)(float *gates, float *cell, float *squashed, float *hidden, int rows, int width);
+    void (*lstm_back)(float *gates, const float *before, const float *squashed, const float *d_hidden, float *d_cell, int rows,
+                      int width);
+    void (*mingru)(float *gates, float *hidden, int rows, int width);
+    void (*mingru_back)(float *gates, const float *before, float *d_hidden, int rows, int width);
 } DenseSet;
 
 #if defined(__x86_64__)

@@ -125,7 +125,110 @@ DENSE_TARGET static void DENSE(add_rows)(float *sums, const float *x, int rows, 
     }
 }
 
-static const DenseSet DENSE(set) = {DENSE(product), DENSE(activate), DENSE(multiply), DENSE(add_rows)};
+/* 1 / (1 + e^-x). */
+DENSE_INLINE DENSE(Vector) DENSE(sigmoid)(DENSE(Vector) x) {
+    const DENSE(Vector) none = {0}, least = none - 87.0f;
+    DENSE(Vector) below = (DENSE(Vector))((DENSE(Whole))x | INT32_MIN); /* -|x| */
+    DENSE(Whole) far = below < least;
+    below = (DENSE(Vector))(((DENSE(Whole))below & ~far) | ((DENSE(Whole))least & far));
+    DENSE(Vector) e = DENSE(exp)(below), small = e / (e + 1.0f); /* the sigmoid of -|x| */
+    DENSE(Whole) negative = x < none;
+    return (DENSE(Vector))(((DENSE(Whole))small & negative) | ((DENSE(Whole))(1.0f - small) & ~negative)) + x * 0.0f; /* NaN */
+}
+
+DENSE_INLINE DENSE(Vector) DENSE(tanh)(DENSE(Vector) x) { return 2.0f * DENSE(sigmoid)(2.0f * x) - 1.0f; }
+
+/* One step of an LSTM (Hochreiter and Schmidhuber 1997) for `rows` rows of `width` cells. gates: [rows, 4, width], what goes into
+ * the input, forget, cell and output gate, in torch's order; what comes out of them afterwards. cell: [rows, width], the new
+ * one in place of the old; squashed: tanh of the new one; hidden: the output. */
+DENSE_TARGET static void DENSE(lstm)(float *gates, float *cell, float *squashed, float *hidden, int rows, int width) {
+    for (int r = 0; r < rows; r++) {
+        float *in = gates + (size_t)r * 4 * (size_t)width, *forget = in + width, *fresh = forget + width, *out = fresh + width;
+        for (int j = 0; j < width; j += DENSE_LANES) {
+            size_t at = (size_t)r * (size_t)width + (size_t)j;
+            DENSE(Vector) i = DENSE(sigmoid)(*(DENSE(Vector) *)(in + j)), f = DENSE(sigmoid)(*(DENSE(Vector) *)(forget + j));
+            DENSE(Vector) g = DENSE(tanh)(*(DENSE(Vector) *)(fresh + j)), o = DENSE(sigmoid)(*(DENSE(Vector) *)(out + j));
+            DENSE(Vector) c = f * *(DENSE(Vector) *)(cell + at) + i * g, t = DENSE(tanh)(c);
+            *(DENSE(Vector) *)(in + j) = i;
+            *(DENSE(Vector) *)(forget + j) = f;
+            *(DENSE(Vector) *)(fresh + j) = g;
+            *(DENSE(Vector) *)(out + j) = o;
+            *(DENSE(Vector) *)(cell + at) = c;
+            *(DENSE(Vector) *)(squashed + at) = t;
+            *(DENSE(Vector) *)(hidden + at) = o * t;
+        }
+    }
+}
+
+/* Back through that step. gates: what came out of them, then the slopes by what went in; before: the old cells; d_hidden: the
+ * slope by the output; d_cell: by the new cells, then by the old ones. */
+DENSE_TARGET static void DENSE(lstm_back)(float *gates, const float *before, const float *squashed, const float *d_hidden,
+                                          float *d_cell, int rows, int width) {
+    for (int r = 0; r < rows; r++) {
+        float *in = gates + (size_t)r * 4 * (size_t)width, *forget = in + width, *fresh = forget + width, *out = fresh + width;
+        for (int j = 0; j < width; j += DENSE_LANES) {
+            size_t at = (size_t)r * (size_t)width + (size_t)j;
+            DENSE(Vector) i = *(DENSE(Vector) *)(in + j), f = *(DENSE(Vector) *)(forget + j);
+            DENSE(Vector) g = *(DENSE(Vector) *)(fresh + j), o = *(DENSE(Vector) *)(out + j);
+            DENSE(Vector) t = *(const DENSE(Vector) *)(squashed + at), dh = *(const DENSE(Vector) *)(d_hidden + at);
+            DENSE(Vector) dc = *(DENSE(Vector) *)(d_cell + at) + dh * o * (1.0f - t * t);
+            *(DENSE(Vector) *)(in + j) = dc * g * i * (1.0f - i);
+            *(DENSE(Vector) *)(forget + j) = dc * *(const DENSE(Vector) *)(before + at) * f * (1.0f - f);
+            *(DENSE(Vector) *)(fresh + j) = dc * i * (1.0f - g * g);
+            *(DENSE(Vector) *)(out + j) = dh * t * o * (1.0f - o);
+            *(DENSE(Vector) *)(d_cell + at) = dc * f;
+        }
+    }
+}
+
+/* One step of a MinGRU (Feng et al. 2024): h' = (1 - z) h + z g, z = sigmoid(a), g = b + 1/2 for b >= 0, else sigmoid(b).
+ * gates: [rows, 2, width], a and b, then z and g. hidden: [rows, width], the new one in place of the old. */
+DENSE_TARGET static void DENSE(mingru)(float *gates, float *hidden, int rows, int width) {
+    const DENSE(Vector) none = {0};
+    for (int r = 0; r < rows; r++) {
+        float *update = gates + (size_t)r * 2 * (size_t)width, *fresh = update + width;
+        for (int j = 0; j < width; j += DENSE_LANES) {
+            float *at = hidden + (size_t)r * (size_t)width + j;
+            DENSE(Vector) z = DENSE(sigmoid)(*(DENSE(Vector) *)(update + j)), b = *(DENSE(Vector) *)(fresh + j);
+            DENSE(Whole) above = b >= none;
+            DENSE(Vector) low = DENSE(sigmoid)(b);
+            DENSE(Vector) g = (DENSE(Vector))(((DENSE(Whole))(b + 0.5f) & above) | ((DENSE(Whole))low & ~above));
+            DENSE(Vector) h = *(DENSE(Vector) *)at;
+            *(DENSE(Vector) *)(update + j) = z;
+            *(DENSE(Vector) *)(fresh + j) = g;
+            *(DENSE(Vector) *)at = (1.0f - z) * h + z * g;
+        }
+    }
+}
+
+/* Back through that step. gates: z and g, then the slopes by a and b; before: the old state; d_hidden: the slope by the new
+ * state, then by the old one. g is at least 1/2 exactly where b was at least 0. */
+DENSE_TARGET static void DENSE(mingru_back)(float *gates, const float *before, float *d_hidden, int rows, int width) {
+    const DENSE(Vector) none = {0}, one = none + 1.0f, half = none + 0.5f;
+    for (int r = 0; r < rows; r++) {
+        float *update = gates + (size_t)r * 2 * (size_t)width, *fresh = update + width;
+        for (int j = 0; j < width; j += DENSE_LANES) {
+            size_t at = (size_t)r * (size_t)width + (size_t)j;
+            DENSE(Vector) z = *(DENSE(Vector) *)(update + j), g = *(DENSE(Vector) *)(fresh + j);
+            DENSE(Vector) dh = *(DENSE(Vector) *)(d_hidden + at);
+            DENSE(Whole) above = g >= half;
+            DENSE(Vector) slope = (DENSE(Vector))(((DENSE(Whole))one & above) | ((DENSE(Whole))(g * (1.0f - g)) & ~above));
+            *(DENSE(Vector) *)(update + j) = dh * (g - *(const DENSE(Vector) *)(before + at)) * z * (1.0f - z);
+            *(DENSE(Vector) *)(fresh + j) = dh * z * slope;
+            *(DENSE(Vector) *)(d_hidden + at) = dh * (1.0f - z);
+        }
+    }
+}
+
+/* x += y, elementwise. */
+DENSE_TARGET static void DENSE(add)(float *x, const float *y, size_t count) {
+    for (size_t i = 0; i < count; i += DENSE_LANES) *(DENSE(Vector) *)(x + i) += *(const DENSE(Vector) *)(y + i);
+}
+
+static const DenseSet DENSE(set) = {
+    DENSE(product), DENSE(activate), DENSE(multiply), DENSE(add), DENSE(add_rows), DENSE(lstm), DENSE(lstm_back),
+    DENSE(mingru), DENSE(mingru_back),
+};
 
 #undef DENSE_LANES
 #undef DENSE_INLINE

@@ -69,7 +69,8 @@ def save_checkpoint(trainer: PuffeRL, path: str | PathLike[str]) -> None:
 
 def load_checkpoint(trainer: PuffeRL, path: str | PathLike[str]) -> None:
     """Put the state in `path` into `trainer`. Raises CheckpointError, before anything is changed, if it does not fit."""
-    content = read_checkpoint(path, trainer.device)
+    ranks, device = trainer.ranks, trainer.device  # on several machines only rank 0 may see the file
+    content = ranks.from_main(lambda: read_checkpoint(path)) if ranks else read_checkpoint(path, device)
     check_fits(content, trainer, path)
     saved_env_state = check_env_state(content, trainer.env, path)
     try:
@@ -79,13 +80,18 @@ def load_checkpoint(trainer: PuffeRL, path: str | PathLike[str]) -> None:
     trainer.policy.load_state_dict(content["policy"])
     trainer.global_step, trainer.epoch = content["global_step"], content["epoch"]
     trainer.rate_factor = content["rate_factor"]
-    trainer.set_settings(**{name: value for name, value in content.get("changed_settings", {}).items() if name not in trainer.schedules})
+    trainer.set_settings(
+        **{name: value for name, value in content.get("changed_settings", {}).items() if name not in trainer.schedules}
+    )
     changed = content.get("env_arguments", {})
     if changed != getattr(trainer.env, "changed_arguments", {}):
         trainer.env.set_env_arguments(**changed)
     trainer.callbacks.load_state_dict(content.get("callbacks", {}))
     trainer.metrics.resume(trainer.global_step, content["counts"])
-    restore_random_states(content["random"], trainer.generator)
+    if trainer.rank == 0:
+        restore_random_states(content["random"], trainer.generator)
+    else:
+        trainer.seed_draws()
     if saved_env_state:
         trainer.env.load_state_dict(saved_env_state)
 

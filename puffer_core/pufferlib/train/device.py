@@ -74,6 +74,25 @@ def to_device_views(storage: Buffers, device: torch.device) -> dict[str, Tensor]
     return views
 
 
+class Arrival:
+    """The end of what the device was asked to do so far on this thread's stream. wait(): until then; on a CPU it is past."""
+
+    def __init__(self, device: torch.device) -> None:
+        self.event = torch.cuda.Event() if device.type == "cuda" else None
+        if self.event is not None:
+            self.event.record()
+
+    def wait(self) -> None:
+        if self.event is not None:
+            self.event.synchronize()
+
+
+def copy_to_host(tensor: Tensor, place: Tensor) -> Arrival:
+    """Copy `tensor` to page-locked `place` beside what follows on the device; `place` holds it once the Arrival is there."""
+    place.copy_(tensor, non_blocking=tensor.is_cuda)
+    return Arrival(tensor.device)
+
+
 def release_views(views: dict[str, Tensor], device: torch.device) -> None:
     """Undo the page-locking of `to_device_views`; the arrays themselves stay."""
     if device.type == "cuda":

@@ -133,6 +133,12 @@ class Ranks:
                         f"{name} is {value!r} on rank 0 and {theirs[name]!r} on rank {rank}: start all ranks alike"
                     ))  # fmt: skip
 
+    def raise_first(self, error: Exception | None) -> None:
+        """Raise on all ranks what any of them brings, with its rank before the message."""
+        for rank, theirs in enumerate(self.exchange(error)):
+            if theirs is not None:
+                raise self.agreed(type(theirs)(f"on rank {rank}: {theirs}"))
+
     # ------------------------------------------------------------ failing
 
     def agreed(self, error: BaseException) -> BaseException:

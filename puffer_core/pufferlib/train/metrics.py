@@ -23,6 +23,7 @@ class Metrics:
         self.skipped_updates = 0
         self.skipped_rows = 0
         self.explained_variance: Tensor | None = None
+        self._left_out = torch.zeros(1 + len(Losses._fields), device=device)
         self._start = self._since = time.perf_counter()
         self._step = 0
         self._clear()
@@ -34,10 +35,24 @@ class Metrics:
         self._episode_weights: dict[str, float] = {}
         self.times = {"env": 0.0, "forward": 0.0, "copy": 0.0, "learn": 0.0}
 
-    def add_losses(self, losses: Losses, norm: Tensor) -> None:
+    def add_losses(self, losses: Losses, norm: Tensor, finite: Tensor | None = None) -> None:
+        """`finite`: a bool on the device, whether the update was made; `updates_left_out` tells later. None: it was."""
         with torch.no_grad():
-            self._losses += torch.stack([*losses[1:], norm.detach()])
+            row = torch.stack([*losses[1:], norm.detach()])
+            if finite is not None:
+                self._left_out += torch.where(finite, 0.0, torch.stack([torch.ones_like(norm), *losses]))
+                row = torch.where(finite, row, 0.0)
+            self._losses += row
         self._updates += 1
+
+    def updates_left_out(self) -> tuple[int, Losses]:
+        """How many updates the device has left out since the last call, and the sums of their losses. Waits for the device."""
+        number, *losses = self._left_out.unbind()
+        count = int(number)
+        self._left_out = torch.zeros_like(self._left_out)
+        self._updates -= count
+        self.skipped_updates += count
+        return count, Losses(*losses)
 
     def add_episodes(self, log: dict[str, float]) -> None:
         """Means over `log["n"]` episodes."""
@@ -49,14 +64,19 @@ class Metrics:
         if number:
             self._episode_weights["n"] = self._episode_weights.get("n", 0.0) + number
 
-    def add_trained(self, valid: Tensor, all_valid: bool) -> None:
-        self.agent_steps += valid.numel() if all_valid else int(valid.sum())
-
     def add_times(self, times: dict[str, float]) -> None:
         """Takes the seconds over and sets them back to 0."""
         for name in times:
             self.times[name] += times[name]
             times[name] = 0.0
+
+    def take_out(self, compile_s: dict[str, float]) -> None:
+        """Call the seconds of `compile_s` so, rather than what they were spent within, and set them back to 0."""
+        for name, seconds in compile_s.items():
+            if seconds:
+                self.times[name] -= seconds
+                self.times["compile"] = self.times.get("compile", 0.0) + seconds
+                compile_s[name] = 0.0
 
     def drain(self, global_step: int, epoch: int, learning_rate: float) -> dict[str, float]:
         """One row of metrics, and a new start."""

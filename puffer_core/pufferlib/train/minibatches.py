@@ -6,6 +6,7 @@ minibatch being smaller. Recurrent policies, and prioritised sampling, take whol
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -71,6 +72,20 @@ class Minibatches:
         self.action_masks = None if rollout.action_masks is None else rollout.action_masks[:horizon]
         self.per_batch = max(1, config.minibatch_size // horizon)
         """Segments of one minibatch."""
+
+    @property
+    def steps(self) -> int:
+        """How many samples count."""
+        return self.valid.numel() if self.all_valid else int(self.valid.sum())
+
+    @property
+    def count(self) -> int:
+        """How many minibatches an epoch has."""
+        size, (horizon, rows) = self.config.minibatch_size, self.valid.shape
+        if self.rollout.recurrent or self.config.prio_alpha:
+            return math.ceil(int(self.valid.any(0).sum()) / self.per_batch)
+        block = block_size(horizon * rows, rows, size) if self.all_valid else 1
+        return math.ceil(self.steps / block / max(1, size // block))
 
     def epoch(self, advantage: Tensor, target: Tensor, beta: float) -> Iterator[Minibatch]:
         """advantage, target: float32[horizon, rows]; beta: exponent of the importance weights of prioritised sampling."""

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -24,22 +24,26 @@ from pufferlib.policies.recurrent import map_state, unroll
 from pufferlib.train.losses import Losses, ppo_losses
 from pufferlib.train.minibatches import Minibatch
 
+LOSS_SETTINGS = {"clip_coef", "vf_coef", "vf_clip_coef", "ent_coef"}
+
 
 class Network:
     """Calls `policy`, a module that stays as it is, on `device`.
 
+    fixed_losses: whether LOSS_SETTINGS stay the same, as what is compiled holds them as constants.
     acting: how many rows the envs hand over at once. learning: how many samples a whole minibatch has.
     compile_s: seconds spent compiling since the trainer last asked, by what was compiled for.
     """
 
     def __init__(
-        self, policy: nn.Module, distribution: Any, config: TrainConfig, device: torch.device, *, acting: int, learning: int
-    ) -> None:
+        self, policy: nn.Module, distribution: Any, config: TrainConfig, device: torch.device, *, acting: int, learning: int,
+        fixed_losses: bool = True,
+    ) -> None:  # fmt: skip
         self.policy, self.distribution, self.config, self.device = policy, distribution, config, device
         self.compile_s = {"forward": 0.0, "learn": 0.0}
-        self.sizes: dict[str, Collection[int]] = {"forward": (acting,), "learn": (learning,)}
+        self.sizes = {"forward": acting, "learn": learning, "losses": learning if fixed_losses else 0}
         self._compiled: dict[str, Callable[..., Any]] = {}
-        self._ready: set[tuple[str, Any]] = set()
+        self._ready: set[str] = set()
         if hasattr(policy, "initial_state"):
             self.initial_state = policy.initial_state
 
@@ -57,15 +61,15 @@ class Network:
         parameters, value, _ = self._outputs(sequence)
         return map_state(lambda part: part.flatten(0, 1), parameters), value.reshape(-1)
 
-    def losses(self, parameters: Any, value: Tensor, batch: Minibatch) -> tuple[Losses, Tensor]:
+    def losses(self, parameters: Any, value: Tensor, batch: Minibatch, config: TrainConfig) -> tuple[Losses, Tensor]:
         """The losses of a minibatch and its ratios [samples], by torch."""
-        return self._call("losses", "learn", self._losses, len(value), (parameters, value, batch))  # type: ignore[no-any-return]
+        return self._call("losses", self._losses, len(value), parameters, value, batch, config)  # type: ignore[no-any-return]
 
-    def _losses(self, parameters: Any, value: Tensor, batch: Minibatch) -> tuple[Losses, Tensor]:
+    def _losses(self, parameters: Any, value: Tensor, batch: Minibatch, config: TrainConfig) -> tuple[Losses, Tensor]:
         log_prob, entropy = self.distribution.evaluate(parameters, batch.actions, batch.action_masks)
         losses = ppo_losses(
             log_prob, entropy, value, old_log_prob=batch.old_log_prob, old_value=batch.old_value, advantage=batch.advantage,
-            target=batch.target, weights=batch.weights, config=self.config,
+            target=batch.target, weights=batch.weights, config=config,
         )  # fmt: skip
         return losses, (log_prob.detach() - batch.old_log_prob).exp()
 
@@ -84,18 +88,18 @@ class Network:
 
     def _run(self, purpose: str, function: Callable[..., Any], observations: Tensor, *state: Any) -> Any:
         with self.autocast():
-            return self._call(purpose, purpose, function, len(observations), (observations, *state))
+            return self._call(purpose, function, len(observations), observations, *state)
 
-    def _call(self, name: str, purpose: str, function: Callable[..., Any], size: int, arguments: tuple[Any, ...]) -> Any:
+    def _call(self, name: str, function: Callable[..., Any], size: int, *arguments: Any) -> Any:
         """function(*arguments), compiled if they have the usual size."""
-        if not self.config.compile or size not in self.sizes[purpose]:
+        if not self.config.compile or size != self.sizes[name]:
             return function(*arguments)
         if name not in self._compiled:
             mode = "reduce-overhead" if self.device.type == "cuda" else "default"
             self._compiled[name] = torch.compile(function, dynamic=False, mode=mode)
         if name != "losses":  # the losses' graph goes on from the policy's
             torch.compiler.cudagraph_mark_step_begin()  # type: ignore[no-untyped-call]
-        if (name, size) in self._ready:
+        if name in self._ready:
             return self._compiled[name](*arguments)
         start = time.perf_counter()
         try:
@@ -103,6 +107,6 @@ class Network:
         except torch._dynamo.exc.TorchDynamoException as error:
             reason = str(error).strip().partition("\n")[0]
             raise ConfigError(f"{spell('compile')}: torch.compile fails here: {type(error).__name__}: {reason}") from error
-        self.compile_s[purpose] += time.perf_counter() - start
-        self._ready.add((name, size))
+        self.compile_s["forward" if name == "forward" else "learn"] += time.perf_counter() - start
+        self._ready.add(name)
         return outputs

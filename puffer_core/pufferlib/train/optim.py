@@ -21,6 +21,8 @@ class Optimizer:
         chosen = {id(p) for p in matrices}
         rest = [p for p in parameters if id(p) not in chosen]
         self.parameters = parameters
+        self.on_gpu = any(p.is_cuda for p in parameters)
+        self._bad: Tensor | None = None
         self.parts: list[torch.optim.Optimizer] = []
         if matrices:
             self.parts.append(torch.optim.Muon(
@@ -46,6 +48,22 @@ class Optimizer:
     def step(self) -> None:
         for part in self.parts:
             part.step()
+
+    @property
+    def skips_on_device(self) -> bool:
+        """Whether the kernels can leave an update out by a flag that lies on the GPU, so that nobody has to wait for it."""
+        return all(isinstance(part, torch.optim.AdamW) and part.defaults["fused"] for part in self.parts) and self.on_gpu
+
+    def step_unless(self, bad: Tensor, for_good: bool) -> None:
+        """step(), unless `bad`, a bool on the device; `for_good`: nor ever after, until `start_anew`."""
+        self._bad = bad if self._bad is None or not for_good else self._bad | bad
+        for part in self.parts:
+            part.found_inf = self._bad.float()  # type: ignore[attr-defined]  # as torch.amp.GradScaler tells it
+            part.step()
+
+    def start_anew(self) -> None:
+        """Updates are made again."""
+        self._bad = None
 
     def state_dict(self) -> list[dict[str, Any]]:
         return [part.state_dict() for part in self.parts]

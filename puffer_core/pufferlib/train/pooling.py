@@ -2,19 +2,103 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
+from pufferlib.train.checkpoint import describe_env, env_state
 from pufferlib.train.distributed import Ranks
 from pufferlib.train.losses import EPSILON, Losses
-from pufferlib.train.minibatches import Minibatch
+from pufferlib.train.minibatches import Minibatch, Minibatches
+from pufferlib.vector.logs import merge_logs
+from pufferlib.vector.seeding import env_seeds
+
+if TYPE_CHECKING:
+    from pufferlib.train.puffe_rl import PuffeRL
 
 MOMENTS = {"mean", "var", "count"}
 """What a wrapper's running moments consist of."""
+
+
+class Pool:
+    """What the ranks share of one trainer's work. global_batch: agent-steps of one rollout of all ranks."""
+
+    def __init__(self, ranks: Ranks, trainer: PuffeRL) -> None:
+        self.ranks, self.trainer = ranks, trainer
+        ranks.same(describe(trainer))
+        ranks.copy_from_main([*trainer.policy.parameters(), *trainer.policy.buffers()])
+        sizes = ranks.exchange((trainer.env.num_envs, trainer.config.batch_size))
+        self.envs = [envs for envs, _ in sizes]
+        self.global_batch = sum(batch for _, batch in sizes)
+        self.number = 0
+        """Minibatches of an epoch, on the rank that has most of them."""
+        self.loss_config = trainer.config
+        self.skipped_before = 0
+        self.before: dict[str, Any] = {}
+        self.remember_env_state()
+
+    def env_seeds(self, seed: int) -> list[int]:
+        """The seeds that this rank's envs would have in one process with the envs of all ranks, rank 0's first."""
+        first = sum(self.envs[: self.ranks.rank])
+        return env_seeds(seed, sum(self.envs))[first : first + self.envs[self.ranks.rank]]
+
+    def episodes(self, log: dict[str, float]) -> dict[str, float]:
+        """The means over the episodes of all ranks."""
+        return merge_logs(self.ranks.exchange(log))
+
+    def begin(self, minibatches: Minibatches) -> int:
+        """A rollout is learnt from. Returns the steps that count, of all ranks."""
+        metrics = self.trainer.metrics
+        work = self.ranks.exchange((minibatches.count, minibatches.steps, metrics.skipped_rows - self.skipped_before))
+        self.number = max(number for number, _, _ in work)
+        self.skipped_before = metrics.skipped_rows = self.skipped_before + sum(skipped for _, _, skipped in work)
+        self.loss_config = replace(self.trainer.config, normalize_advantages=False)  # that is done here
+        return sum(steps for _, steps, _ in work)
+
+    def in_step(self, minibatches: Iterator[Minibatch]) -> Iterator[Minibatch | None]:
+        """As many minibatches as every other rank has, None where this one has no more."""
+        for _ in range(self.number):
+            yield next(minibatches, None)
+
+    def gradients(self, batch: Minibatch | None) -> tuple[Losses, Any, Any]:
+        """PuffeRL's own, for the union of the ranks' minibatches; ratios and values are of this rank's samples."""
+        trainer = self.trainer
+        batch, share = pool_minibatch(self.ranks, batch, trainer.device, trainer.config.normalize_advantages)
+        losses = ratio = value = None
+        if batch is None:
+            trainer.optimizer.zero_grad()
+        else:
+            losses, ratio, value = trainer.gradients(batch, self.loss_config)
+        return pool_update(self.ranks, trainer.optimizer.parameters, losses, share), ratio, value
+
+    def explained_variance(self, values: Tensor, targets: Tensor, masks: Tensor) -> Tensor:
+        """`losses.explained_variance` over the samples of all ranks."""
+        return pooled_explained_variance(self.ranks, values, targets, masks)
+
+    def remember_env_state(self) -> None:
+        """From here on the ranks' envs gather their own statistics again; all have those of rank 0 now."""
+        self.skipped_before = self.trainer.metrics.skipped_rows
+        self.before = self.ranks.from_main(lambda: env_state(self.trainer.env))
+        if self.before:
+            self.trainer.env.load_state_dict(self.before)
+
+    def env_statistics(self) -> None:
+        """Let every rank's wrappers know what the others' have seen in this rollout."""
+        if self.before:
+            self.before = pool_statistics(self.before, self.ranks.exchange(env_state(self.trainer.env)))
+            self.trainer.env.load_state_dict(self.before)
+
+
+def describe(trainer: PuffeRL) -> dict[str, Any]:
+    """What all ranks must have in common, by name."""
+    own = ("device", "torch_threads", "batch_size")  # the envs may be shared out unevenly
+    facts = {name: value for name, value in asdict(trainer.config).items() if name not in own}
+    facts |= {f"the env's {name}": value for name, value in describe_env(trainer.env).items() if name != "num_agents"}
+    return facts | {f"the shape of {name}": tuple(value.shape) for name, value in trainer.policy.state_dict().items()}
 
 
 def pool_minibatch(ranks: Ranks, batch: Minibatch | None, device: torch.device, normalize: bool) -> tuple[Any, Tensor]:

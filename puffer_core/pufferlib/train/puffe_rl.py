@@ -10,6 +10,8 @@ minibatches.py, losses.py, optim.py), and `mean_and_log()`, which reports.
 
 from __future__ import annotations
 
+import contextlib
+import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -24,17 +26,19 @@ from pufferlib.config.schedules import Schedule, check_changeable, make_schedule
 from pufferlib.config.train_config import TrainConfig
 from pufferlib.errors import ClosedError, ConfigError
 from pufferlib.policies.distributions import distribution_of
-from pufferlib.policies.recurrent import unroll
 from pufferlib.train.advantage import advantages
 from pufferlib.train.callbacks import Callback, Callbacks
 from pufferlib.train.device import choose_device
+from pufferlib.train.distributed import Ranks
 from pufferlib.train.fused import fused_losses
-from pufferlib.train.losses import Losses, explained_variance, ppo_losses
+from pufferlib.train.losses import Losses, explained_variance
 from pufferlib.train.metrics import Metrics
 from pufferlib.train.minibatches import Minibatch, Minibatches, check_minibatch_size
 from pufferlib.train.native import native_mlp
+from pufferlib.train.network import LOSS_SETTINGS, Network
 from pufferlib.train.nonfinite import find_bad_rows, rollout_error, update_error
 from pufferlib.train.optim import Optimizer, clip_gradients, scheduled_rate
+from pufferlib.train.pooling import Pool
 from pufferlib.train.rollout import Rollout
 
 STATISTICS_SAMPLES = 4096
@@ -50,7 +54,11 @@ class PuffeRL:
     callbacks: see pufferlib.train.callbacks. schedules: setting name -> text, number or function of the progress, see
     pufferlib.config.schedules; they win over the fields of config.
 
-    global_step: agent-steps collected so far, num_agents * horizon for each rollout. epoch: rollouts learnt from.
+    Under torchrun every process makes its own env, policy and trainer, and calls the same methods in the same order; together
+    they learn what one process with all their envs would, see pufferlib.train.distributed. rank, world_size: this process's
+    number, and how many there are. Only rank 0 writes checkpoints.
+
+    global_step: agent-steps collected so far, num_agents * horizon for each rollout, of all ranks. epoch: rollouts learnt from.
     config: the settings in use, with batch_size and horizon worked out. last_log: what mean_and_log() returned last.
     """
 
@@ -72,15 +80,33 @@ class PuffeRL:
             torch.set_num_threads(config.torch_threads)
         if config.deterministic:
             torch.use_deterministic_algorithms(True)
+        if self.device.type == "cuda":
+            torch.cuda.set_device(self.device)
         self.policy = policy.to(self.device)
         self.distribution = distribution_of(self.policy, env.single_action_space)
         self.generator = torch.Generator(self.device).manual_seed(config.seed)
         self.optimizer = Optimizer(self.policy, self.distribution.parameter_sizes, config)
-        self.native = native_mlp(self.policy, self.distribution, self.device) if config.learner == "auto" else None
+        by_kernels = config.learner == "auto" and config.precision == "float32" and not config.compile
+        self.native = native_mlp(self.policy, self.distribution, self.device) if by_kernels else None
         """Runs the policy where it is one that the kernels can run; else torch does."""
+        self.network = Network(
+            self.policy, self.distribution, config, self.device, acting=env.agents_per_batch,
+            learning=min(config.minibatch_size, config.batch_size), fixed_losses=not LOSS_SETTINGS & set(schedules or {}),
+        )  # fmt: skip
         forward = self.native.forward if self.native else None
-        self.rollout = Rollout(env, self.policy, self.distribution, config.horizon, self.device, self.generator, forward)
+        self.rollout = Rollout(env, self.network, self.distribution, config.horizon, self.device, self.generator, forward)
         check_minibatch_size(config, env.num_agents, self.rollout.recurrent or config.prio_alpha > 0)
+        self.global_batch = config.batch_size
+        """Agent-steps of one rollout, of all ranks."""
+        self.rank, self.world_size = 0, 1
+        self.ranks = Ranks.join(self.device, config.rank_timeout_s)
+        """The other processes of this job, if there are any."""
+        if self.ranks is not None:
+            self.rank, self.world_size = self.ranks.rank, self.ranks.size
+            self.pool = Pool(self.ranks, self)
+            self.global_batch = self.pool.global_batch
+            if self.rank:
+                self.seed_draws()
         self.global_step = 0
         self.epoch = 0
         self.last_log: dict[str, float] = {}
@@ -103,14 +129,18 @@ class PuffeRL:
     def evaluate(self) -> None:
         """Collect one rollout: horizon steps of every row with the policy as it is now."""
         self._check_open()
-        self.callbacks.start(self)
-        self.rollout.collect(self._reset_seed())
-        self.global_step += self.config.batch_size
-        self._collected = True
-        episodes = self.env.drain_log()
-        self.metrics.add_episodes(episodes)
-        self.recent_episodes = episodes or self.recent_episodes
-        self.callbacks.call("on_rollout", self)
+        with self._guard():
+            self.callbacks.start(self)
+            with self.network.autocast():
+                self.rollout.collect(self._reset_seed())
+            self.global_step += self.global_batch
+            self._collected = True
+            episodes = self.env.drain_log()
+            if self.ranks:
+                episodes = self.pool.episodes(episodes)
+            self.metrics.add_episodes(episodes)
+            self.recent_episodes = episodes or self.recent_episodes
+            self.callbacks.call("on_rollout", self)
 
     def train(self) -> None:
         """Learn from the rollout that evaluate() collected; it can be learnt from once.
@@ -120,16 +150,25 @@ class PuffeRL:
         self._check_open()
         if not self._collected:
             raise ConfigError("train() without a rollout: call evaluate() before each train()")
+        with self._guard():
+            self._train()
+            self.callbacks.call("on_epoch", self)
+
+    def _train(self) -> None:
         start = time.perf_counter()
+        before = self.global_step - self.global_batch
         if self.schedules:
-            self.config = scheduled(self.config, self.schedules, self._progress(self.global_step - self.config.batch_size))
+            self.config = scheduled(self.config, self.schedules, self._progress(before))
         rollout, config = self.rollout, self.config
         valid = self._valid_samples()
         self._collected = False
         # the rate of the rollout's first step: the first update uses the full rate and the last one not yet zero
-        self.optimizer.set_learning_rate(self._rate_at(self.global_step - config.batch_size))
+        self.optimizer.set_learning_rate(self._rate_at(before))
         rewards = self._scaled_rewards()
         minibatches = Minibatches(rollout, valid, config, self.generator, gather_observations=self.native is None)
+        steps = minibatches.steps
+        if self.ranks:
+            steps = self.pool.begin(minibatches)
         ratios, values = None, rollout.values
         if config.update_epochs > 1:
             ratios, values = torch.ones_like(rollout.log_probs), values.clone()
@@ -139,18 +178,23 @@ class PuffeRL:
                 gamma=config.gamma, lam=config.gae_lambda, rho_clip=config.rho_clip, c_clip=config.c_clip,
             )  # fmt: skip
             if epoch == 0:
-                self.metrics.explained_variance = explained_variance(values[:-1], target, valid)
+                explain = self.pool.explained_variance if self.ranks else explained_variance
+                self.metrics.explained_variance = explain(values[:-1], target, valid)
             if not self._learn(minibatches.epoch(advantage, target, self._prio_beta()), ratios, values):
                 break
+        if self.optimizer.skips_on_device:
+            self._judge_updates()
         self._update_statistics(valid)
+        if self.ranks:
+            self.pool.env_statistics()
         self.epoch += 1
-        self.metrics.add_trained(valid, minibatches.all_valid)
+        self.metrics.agent_steps += steps
         self.metrics.times["learn"] += time.perf_counter() - start
-        self.callbacks.call("on_epoch", self)
 
     def mean_and_log(self) -> dict[str, float]:
         """Metrics since the last call: means of losses and of the episodes that ended, speed, and where the time went."""
         self.metrics.add_times(self.rollout.times)
+        self.metrics.take_out(self.network.compile_s)
         self.last_log = self.metrics.drain(self.global_step, self.epoch, self.learning_rate)
         self.last_log.update({f"schedule/{name}": float(getattr(self.config, name)) for name in self.schedules})
         self.callbacks.call("on_log", self, self.last_log)
@@ -160,7 +204,7 @@ class PuffeRL:
 
     def __iter__(self) -> Iterator[dict[str, float]]:
         """One iteration at a time until total_timesteps are done; yields the metrics of each."""
-        while self.global_step < self.config.total_timesteps and not self.is_stopped:
+        while self.global_step < self.config.total_timesteps and not self._is_stopped_anywhere():
             self.evaluate()
             self.train()
             yield self.mean_and_log()
@@ -215,27 +259,34 @@ class PuffeRL:
         self.is_stopped = True
 
     def save_checkpoint(self, path: str | PathLike[str]) -> None:
-        """Write policy, optimizer, schedule, counters and random states to `path`, atomically."""
+        """Write policy, optimizer, schedule, counters and random states to `path`, atomically. Ranks other than 0: nothing."""
         from pufferlib.train.checkpoint import save_checkpoint
 
-        save_checkpoint(self, path)
+        if self.rank == 0:
+            save_checkpoint(self, path)
 
     def load_checkpoint(self, path: str | PathLike[str]) -> None:
         """Go on from `path`. The envs are not part of it: they are reset with a seed made of `seed` and `global_step`.
 
+        With several ranks all must call it; rank 0 alone reads the file.
         Raises CheckpointError, before anything is changed, if the file is damaged or made for another policy or env.
         """
         from pufferlib.train.checkpoint import load_checkpoint
 
-        load_checkpoint(self, path)
+        with self._guard():
+            load_checkpoint(self, path)
+        if self.ranks:
+            self.pool.remember_env_state()
         self._collected = False
         self.rollout.restart()
 
     def close(self) -> None:
-        """Close the env. May be called any number of times."""
+        """Close the env. May be called any number of times. Where an exception is on its way, other ranks are told of it."""
         if not self._closed:
             self._closed = True
             try:
+                if self.ranks:
+                    self.ranks.close(sys.exc_info()[1])
                 self.callbacks.end(self)
             finally:
                 self.rollout.close()
@@ -243,68 +294,76 @@ class PuffeRL:
 
     # ------------------------------------------------------------ parts of train()
 
+    def seed_draws(self) -> None:
+        """Let a rank other than 0 draw its actions and minibatches by a seed of its own."""
+        seed = np.random.SeedSequence([self.config.seed, self.global_step, self.rank])
+        self.generator.manual_seed(int(seed.generate_state(1)[0]))
+
     def _learn(self, minibatches: Iterator[Minibatch], ratios: Tensor | None, values: Tensor) -> bool:
         """One epoch. Notes ratios and values as they were seen. Returns False once target_kl is exceeded."""
         config = self.config
-        for batch in minibatches:
-            losses, ratio, value = self._gradients(batch)
+        batches: Iterator[Any] = self.pool.in_step(minibatches) if self.ranks else minibatches
+        for batch in batches:
+            losses, ratio, value = self.pool.gradients(batch) if self.ranks else self.gradients(batch, config)
             self._update(losses)
-            if ratios is not None:
+            if ratios is not None and batch is not None:
                 ratios.view(-1)[batch.samples] = ratio
                 values.view(-1)[batch.samples] = value
             if config.target_kl and float(losses.approx_kl) > config.target_kl:
                 return False
         return True
 
-    def _gradients(self, batch: Minibatch) -> tuple[Losses, Tensor, Tensor]:
+    def gradients(self, batch: Minibatch, config: TrainConfig) -> tuple[Losses, Tensor, Tensor]:
         """Leave the gradients of a minibatch's loss in the parameters. Returns its losses, ratios and values [samples]."""
         if self.native:
-            return self.native.learn(batch, self.config)
-        losses, ratio, value = self._losses(batch)
+            return self.native.learn(batch, config)
         self.optimizer.zero_grad()
+        parameters, value = self.network.learn(batch)
+        fused = fused_losses(self.distribution, parameters, value, batch, config)
+        losses, ratio = fused or self.network.losses(parameters, value, batch, config)
         losses.total.backward()  # type: ignore[no-untyped-call]
-        return losses, ratio, value
-
-    def _losses(self, batch: Minibatch) -> tuple[Losses, Tensor, Tensor]:
-        """The losses of a minibatch; its ratios and values [samples], without gradient."""
-        if batch.state is not None and batch.starts is not None:
-            parameters, value, _ = unroll(self.policy, batch.observations, batch.state, batch.starts)
-            parameters = _flatten_steps(parameters)
-        else:
-            parameters, value = self.policy(batch.observations)
-        value = value.reshape(-1)
-        fused = fused_losses(self.distribution, parameters, value, batch, self.config)
-        if fused is not None:
-            return *fused, value.detach()
-        log_prob, entropy = self.distribution.evaluate(parameters, batch.actions, batch.action_masks)
-        losses = ppo_losses(
-            log_prob, entropy, value, old_log_prob=batch.old_log_prob, old_value=batch.old_value, advantage=batch.advantage,
-            target=batch.target, weights=batch.weights, config=self.config,
-        )  # fmt: skip
-        return losses, (log_prob.detach() - batch.old_log_prob).exp(), value.detach()
+        return losses, ratio, value.detach()
 
     def _update(self, losses: Losses) -> None:
         """One step of the optimizer, unless a loss or a gradient is not finite."""
         norm = clip_gradients(self.optimizer.parameters, self.config.max_grad_norm)
-        if not torch.isfinite(norm + losses.total.detach()):
-            if self.config.nonfinite == "raise":
-                error = update_error(self.rollout, self.policy, losses._asdict())
-                self.optimizer.zero_grad()
-                raise error
+        finite = torch.isfinite(norm + losses.total.detach())
+        if self.optimizer.skips_on_device:  # to look at it here would be to wait for the device
+            self.optimizer.step_unless(~finite, for_good=self.config.nonfinite == "raise")
+            self.metrics.add_losses(losses, norm, finite)
+        elif finite:
+            self.optimizer.step()
+            self.metrics.add_losses(losses, norm)
+        elif self.config.nonfinite == "raise":
+            raise self._update_error(losses)
+        else:
             self.metrics.skipped_updates += 1
             return
-        self.optimizer.step()
-        self.metrics.add_losses(losses, norm)
         if self.callbacks.listens_to_updates:
             self.callbacks.call("on_update", self, losses)
+
+    def _judge_updates(self) -> None:
+        """Look at the updates of this rollout that the device left out."""
+        self.optimizer.start_anew()
+        skipped, losses = self.metrics.updates_left_out()
+        if skipped and self.config.nonfinite == "raise":
+            raise self._update_error(losses)
+
+    def _update_error(self, losses: Losses) -> BaseException:
+        error = update_error(self.rollout, self.policy, losses._asdict())
+        self.optimizer.zero_grad()
+        return self.ranks.agreed(error) if self.ranks else error  # all ranks see the same losses and gradients
 
     def _valid_samples(self) -> Tensor:
         """bool[horizon, rows]: real steps, without rows that hold NaN or infinity if those are to be skipped."""
         bad = find_bad_rows(self.rollout)
+        error = rollout_error(self.rollout) if bad is not None and self.config.nonfinite == "raise" else None
+        if self.ranks:
+            self.ranks.raise_first(error)
+        elif error is not None:
+            raise error
         if bad is None:
             return self.rollout.masks
-        if self.config.nonfinite == "raise":
-            raise rollout_error(self.rollout)
         self.metrics.skipped_rows += int(bad.sum())
         self.rollout.forget(bad)
         return self.rollout.masks & ~bad
@@ -314,8 +373,9 @@ class PuffeRL:
         update = getattr(self.policy, "update_statistics", None)
         if update is None:
             return
-        every = min(len(valid), max(1, valid.numel() // STATISTICS_SAMPLES))  # steps, for an even share of all rows
-        update(self.rollout.observations[:-1][::every][valid[::every]])
+        every = min(len(valid), max(1, self.global_batch // STATISTICS_SAMPLES))  # steps, for an even share of all rows
+        shown = self.rollout.observations[:-1][::every][valid[::every]]
+        update(self.ranks.gather_rows(shown) if self.ranks else shown)
 
     def _scaled_rewards(self) -> Tensor:
         rewards, config = self.rollout.rewards, self.config
@@ -338,11 +398,21 @@ class PuffeRL:
         start = self.config.prio_beta0
         return start + (1 - start) * min(1.0, self.global_step / self.config.total_timesteps)
 
-    def _reset_seed(self) -> int:
+    def _reset_seed(self) -> int | list[int]:
         """Of the envs' first reset: the setting itself at the start, another one for every step count resumed at."""
-        if not self.global_step:
-            return self.config.seed
-        return int(np.random.SeedSequence([self.config.seed, self.global_step]).generate_state(1)[0] >> 1)
+        seed = self.config.seed
+        if self.global_step:
+            seed = int(np.random.SeedSequence([seed, self.global_step]).generate_state(1)[0] >> 1)
+        return self.pool.env_seeds(seed) if self.ranks else seed
+
+    def _is_stopped_anywhere(self) -> bool:
+        if self.ranks:
+            self.is_stopped = any(self.ranks.exchange(self.is_stopped))
+        return self.is_stopped
+
+    def _guard(self) -> contextlib.AbstractContextManager[None]:
+        """Other ranks are told of what is raised inside."""
+        return self.ranks.guard() if self.ranks else contextlib.nullcontext()
 
     def _check_open(self) -> None:
         if self._closed:
@@ -358,10 +428,3 @@ def _with_settings(config: TrainConfig, settings: dict[str, Any]) -> TrainConfig
             near = difflib.get_close_matches(name, known, n=1)
             raise ConfigError(f"PuffeRL has no setting {name!r}; {f'did you mean {near[0]}?' if near else 'see TrainConfig'}")
     return replace(config, **settings)
-
-
-def _flatten_steps(parameters: Any) -> Any:
-    """[horizon, rows, ...] to [horizon * rows, ...] in every part of action parameters."""
-    if isinstance(parameters, Tensor):
-        return parameters.flatten(0, 1)
-    return tuple(part.flatten(0, 1) for part in parameters)

@@ -19,11 +19,11 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from pufferlib.policies.distributions import Distribution
 from pufferlib.policies.recurrent import map_state, reset_state
-from pufferlib.train.device import reads_host_memory, release_views, to_device_views
+from pufferlib.train.device import copy_to_host, reads_host_memory, release_views, to_device_views
 
 BOOTSTRAP_ROWS = 8192
 """Final observations valued in one forward pass."""
@@ -43,7 +43,7 @@ class Rollout:
     def __init__(
         self,
         env: Any,
-        policy: nn.Module,
+        policy: Any,
         distribution: Distribution,
         horizon: int,
         device: torch.device,
@@ -83,7 +83,7 @@ class Rollout:
         self.starts = starts if self.on_host else torch.zeros_like(starts, device=device)
         if self.recurrent:
             with torch.no_grad():
-                self.initial: Any = policy.initial_state(rows)  # type: ignore[operator]
+                self.initial: Any = policy.initial_state(rows)
             self.state = map_state(torch.clone, self.initial)
             self.segment_state = map_state(torch.clone, self.initial)
         self._cut: list[tuple[int, np.ndarray[Any, Any], Any]] = []
@@ -95,8 +95,8 @@ class Rollout:
         """Have the next `collect` reset the envs."""
         self._ready = None
 
-    def collect(self, seed: int) -> None:
-        """Fill all slots. `seed` is for the reset that the first call does."""
+    def collect(self, seed: int | list[int]) -> None:
+        """Fill all slots. `seed`, for all envs or one for each, is for the reset that the first call does."""
         self._cut.clear()
         self.bootstrap.zero_()
         groups = self._first_groups(seed) if self._ready is None else self._carry_over(self._ready)
@@ -121,7 +121,7 @@ class Rollout:
             self._ready = None  # interrupted between two slots: only a reset leads back to a known state
             raise
 
-    def _first_groups(self, seed: int) -> list[slice]:
+    def _first_groups(self, seed: int | list[int]) -> list[slice]:
         start = time.perf_counter()
         self.env.async_reset(seed)
         groups = [self.env.recv().rows for _ in range(self.env.num_batches)]
@@ -148,12 +148,18 @@ class Rollout:
         parameters, value = self._forward(slot, rows)
         mask = None if self.action_masks is None else self.action_masks[slot, rows]
         actions, log_probs = self.distribution.sample(parameters, self.generator, mask)
+        sent = self.host["actions"][slot, rows]
+        if self.on_host:
+            sent.copy_(self.distribution.to_env(actions))
+        else:
+            arrival = copy_to_host(actions, sent)
         self.values[slot, rows] = value.reshape(-1)
         self.log_probs[slot, rows] = log_probs
-        sent = self.host["actions"][slot, rows]
         if self.raw_actions:
             self.actions[slot, rows] = actions.to(self.actions.dtype)
-        sent.copy_(self.distribution.to_env(actions))
+        if not self.on_host:  # meanwhile the device stored what the learner reads
+            arrival.wait()
+            sent.copy_(self.distribution.to_env(sent))
         middle = time.perf_counter()
         self.env.send(self.storage.actions[slot, rows], slot + 1, rows)  # batches ahead wait at the last slot, unanswered
         self.times["forward"] += middle - start
