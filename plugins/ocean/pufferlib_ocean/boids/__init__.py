@@ -1,0 +1,1 @@
+from pufferlib_ocean.boids.boids import Boids as Boids
