@@ -3,14 +3,17 @@
 python benchmarks/processes.py            all tables, about a minute
 python benchmarks/processes.py cartpole   one of: cartpole, atari, overlap, idle
 
-The peers are optional: `pip install stable-baselines3`. Each bar stands beside its figure.
+The peers are optional: `pip install stable-baselines3`. Each bar stands beside its figure. On a machine that does other things
+as well, `chrt --fifo 10` (as root) keeps them from the cores meanwhile.
 """
 
 from __future__ import annotations
 
+import functools
 import itertools
 import multiprocessing
 import os
+import statistics
 import sys
 import time
 from collections.abc import Callable
@@ -21,80 +24,120 @@ import numpy as np
 from gymnasium import spaces
 
 import pufferlib
-from common import best_rates, machine, random_action_sets
+from common import best_rates, machine, random_action_sets, rate
 from pufferlib.emulation.gymnasium import GymnasiumBatch
 from pufferlib.vector import make_vec
+from pufferlib.vector.shape import available_cpus
 
 ENVS = 64
+ROUNDS, ROUND_S = 7, 0.2
+MILLISECOND = 0.001
 
 
-def stepper(env: Any, steps: int = 1) -> Callable[[], object]:
+def stepper(env: Any) -> Callable[[], object]:
     """A function that steps all envs by Gymnasium's vector API, or by Stable-Baselines3's."""
     space = getattr(env, "single_action_space", env.action_space)
     actions = itertools.cycle(random_action_sets(space, env.num_envs))
     env.reset()
 
     def step() -> None:
-        for _ in range(steps):
-            env.step(next(actions))
+        env.step(next(actions))
 
     return step
 
 
-def pipeline(env: pufferlib.VecEnv) -> Callable[[], object]:
-    """A function that hands one batch over and sends it on."""
+def median_rates(works: dict[str, tuple[Callable[[], object], float]]) -> dict[str, float]:
+    """The median of several windows for each piece of work, taken in turn so that a noisy machine hits all alike."""
+    found: dict[str, list[float]] = {name: [] for name in works}
+    for _ in range(ROUNDS):
+        for name, (work, units) in works.items():
+            work()
+            found[name].append(rate(work, units, ROUND_S))
+    return {name: statistics.median(values) for name, values in found.items()}
+
+
+def pipeline(env: pufferlib.VecEnv, policy_s: float = 0.0) -> Callable[[], object]:
+    """A function that takes a batch over, computes for `policy_s` and sends the batch on."""
     actions = itertools.cycle(random_action_sets(env.single_action_space, env.agents_per_batch))
     env.async_reset(seed=0)
 
     def turn() -> None:
         env.recv()
+        spin(policy_s)
         env.send(next(actions))
 
     return turn
 
 
 def cartpole() -> None:
-    """64 CartPole-v1."""
-    works, close = {}, []
-
-    def add(name: str, env: Any, units: int = ENVS) -> None:
-        works[name] = (stepper(env), units)
-        close.append(env.close)
+    """64 CartPole-v1: in one process, and in several."""
 
     def make() -> Any:
         return gymnasium.make("CartPole-v1", disable_env_checker=True)
 
-    add("serial", pufferlib.make("gym-CartPole-v1", num_envs=ENVS))
-    ours = "processes, 2 workers"
-    add(ours, pufferlib.make("gym-CartPole-v1", num_envs=ENVS, num_workers=2))
-    add("gymnasium AsyncVectorEnv, 64 processes", gymnasium.vector.AsyncVectorEnv([make] * ENVS))
+    makers = [make] * ENVS
+    serial, ours = "serial", "processes, 2 workers"
+    alone: dict[str, Any] = {
+        serial: pufferlib.make("gym-CartPole-v1", num_envs=ENVS),
+        "gymnasium SyncVectorEnv": gymnasium.vector.SyncVectorEnv(makers),
+    }
+    several: dict[str, Any] = {
+        ours: pufferlib.make("gym-CartPole-v1", num_envs=ENVS, num_workers=2),
+        "gymnasium AsyncVectorEnv, 64 processes": gymnasium.vector.AsyncVectorEnv(makers),
+    }
     try:
-        from stable_baselines3.common.vec_env import SubprocVecEnv
+        from stable_baselines3.common.vec_env import DummyVecEnv, SubprocVecEnv
     except ImportError:
         print("stable-baselines3 is not installed: left out")
     else:
-        add("stable-baselines3 SubprocVecEnv, 64 processes", SubprocVecEnv([make] * ENVS, start_method="fork"))
-        add("stable-baselines3 SubprocVecEnv, 8 processes", SubprocVecEnv([make] * 8, start_method="fork"), 8)
-    best = best_rates(works, seconds=1.0)
-    for end in close:
-        end()
-    print("| 64 CartPole-v1 | steps/s | processes is |\n|---|---|---|")
-    for name, rate in best.items():
-        print(f"| {name} | {rate:,.0f} | {best[ours] / rate:.1f} x |")
-    print("bar: 5 x AsyncVectorEnv and SubprocVecEnv\n", flush=True)
+        alone["stable-baselines3 DummyVecEnv"] = DummyVecEnv(makers)
+        several["stable-baselines3 SubprocVecEnv, 64 processes"] = SubprocVecEnv(makers, start_method="fork")
+        several["stable-baselines3 SubprocVecEnv, 8 processes"] = SubprocVecEnv(makers[:8], start_method="fork")
+    for own, envs, bar in (
+        (serial, alone, "0.9 of the bare loop, and ahead of SyncVectorEnv and DummyVecEnv"),
+        (ours, several, "5 x AsyncVectorEnv and SubprocVecEnv"),
+    ):
+        works = {name: (stepper(env), env.num_envs) for name, env in envs.items()}
+        if own == serial:
+            works["bare loop"] = (bare_loop([make() for make in makers]), ENVS)
+        rates = median_rates(works)
+        print(f"| 64 CartPole-v1 | steps/s | {own} is |\n|---|---|---|")
+        for name, reached in rates.items():
+            print(f"| {name} | {reached:,.0f} | {rates[own] / reached:.2f} x |")
+        print(f"bar: {bar}\n", flush=True)
+        for env in envs.values():
+            env.close()
+
+
+def bare_loop(envs: list[Any]) -> Callable[[], object]:
+    """A function that steps each env once and resets it where its episode ended: what nobody who steps them can save."""
+    sets = itertools.cycle([actions.tolist() for actions in random_action_sets(envs[0].action_space, len(envs))])
+    for env in envs:
+        env.reset(seed=0)
+
+    def turn() -> None:
+        for env, action in zip(envs, next(sets), strict=True):
+            _, _, terminal, truncation, _ = env.step(action)
+            if terminal or truncation:
+                env.reset()
+
+    return turn
 
 
 FRAMES = np.random.default_rng(0).integers(0, 256, (8, 84, 84)).astype(np.uint8)
 
 
 class Frames(gymnasium.Env[Any, Any]):
-    """Four stacked frames of Atari's size: each step drops the oldest and adds one of eight prepared ones."""
+    """Four stacked frames of Atari's size: each step drops the oldest and adds one of eight prepared ones.
+
+    work_s: how long a step computes beside that; Atari's own emulator takes 80 us to 300 us.
+    """
 
     observation_space, action_space = spaces.Box(0, 255, (4, 84, 84), np.uint8), spaces.Discrete(6)
 
-    def __init__(self) -> None:
+    def __init__(self, work_s: float = 0.0) -> None:
         self._stack = np.zeros((4, 84, 84), np.uint8)
-        self._t = 0
+        self._t, self._work_s = 0, work_s
 
     def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[Any, dict[str, Any]]:
         self._stack[:], self._t = 0, 0
@@ -103,6 +146,7 @@ class Frames(gymnasium.Env[Any, Any]):
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         self._t += 1
         push(self._stack, self._t)
+        spin(self._work_s)
         return self._stack, 0.0, False, False, {}
 
 
@@ -131,8 +175,9 @@ def push(stack: Any, t: int) -> None:
     stack[-1] = FRAMES[t % 8]
 
 
-def produce(maker: Callable[..., Any], envs: int, seconds: float, made: Any, begin: Any) -> None:
-    """What one worker does when nobody takes its results: env steps in `seconds`."""
+def produce(maker: Callable[..., Any], envs: int, seconds: float, core: int, made: Any, begin: Any) -> None:
+    """What one worker does when nobody takes its results: env steps in `seconds`, on a core of its own."""
+    pin(os.getpid(), core)
     batch = maker(num_envs=envs)
     batch.reset(list(range(envs)))
     actions = np.zeros(envs, np.int32)
@@ -144,11 +189,11 @@ def produce(maker: Callable[..., Any], envs: int, seconds: float, made: Any, beg
     made.put(count / seconds)
 
 
-def production(maker: Callable[..., Any], workers: int, envs: int, seconds: float = 1.0) -> float:
-    """Steps per second of `workers` processes that hand nothing over."""
+def production(maker: Callable[..., Any], workers: int, envs: int, seconds: float) -> float:
+    """Steps per second of `workers` processes with `envs` each that hand nothing over."""
     context = multiprocessing.get_context("fork")
     made, begin = context.Queue(), context.Barrier(workers)
-    team = [context.Process(target=produce, args=(maker, envs, seconds, made, begin)) for _ in range(workers)]
+    team = [context.Process(target=produce, args=(maker, envs, seconds, core, made, begin)) for core in range(workers)]
     for process in team:
         process.start()
     total = sum(made.get() for _ in team)
@@ -157,27 +202,68 @@ def production(maker: Callable[..., Any], workers: int, envs: int, seconds: floa
     return float(total)
 
 
-def emulated_frames(num_envs: int = 1, buf: Any = None) -> Any:
-    return GymnasiumBatch(Frames, num_envs, buf)
+def pin(pid: int, core: int) -> None:
+    """Keep a process on one core, where the system can: a busy machine's scheduler now and then puts two workers on one."""
+    if hasattr(os, "sched_setaffinity"):
+        cores = sorted(os.sched_getaffinity(0))
+        os.sched_setaffinity(pid, {cores[core % len(cores)]})
 
 
-def atari(envs: int) -> None:
-    """4x84x84 uint8: what reaches the parent, of what the workers can produce."""
-    print(f"| {envs} envs with 4x84x84 uint8, 2 workers | steps/s | of what the workers produce alone |\n|---|---|---|")
-    for name, maker in (("emulated Gymnasium env", emulated_frames), ("PufferEnv, in place", FrameBatch)):
-        sync = make_vec(maker, num_envs=envs, num_workers=2, backend="processes")
-        halves = make_vec(maker, num_envs=envs, num_workers=2, batch_size=envs // 2, backend="processes")
-        works = {"sync": (stepper(sync), envs), "async, batches of half": (pipeline(halves), envs // 2)}
-        alone, best = 0.0, dict.fromkeys(works, 0.0)
-        for _ in range(6):
-            alone = max(alone, production(maker, 2, envs // 2, 0.5))
-            for work, rate in best_rates(works, seconds=0.5, windows=1).items():
-                best[work] = max(best[work], rate)
-        print(f"| {name}: workers alone | {alone:,.0f} | 1 |")
-        for work, rate in best.items():
-            print(f"| {name}: {work} | {rate:,.0f} | {rate / alone:.3f} |", flush=True)
-        for vec in (sync, halves):
-            vec.close()
+def children() -> list[int]:
+    with open(f"/proc/{os.getpid()}/task/{os.getpid()}/children") as file:
+        return [int(pid) for pid in file.read().split()]
+
+
+def pinned_vec(maker: Callable[..., Any], **counts: int) -> pufferlib.VecEnv:
+    """Worker processes on a core each, as those of `production`."""
+    before = children()
+    vec = make_vec(maker, backend="processes", **counts)
+    for core, pid in enumerate(pid for pid in children() if pid not in before):
+        pin(pid, core)
+    return vec
+
+
+def emulated_frames(num_envs: int = 1, buf: Any = None, work_s: float = 0.0) -> Any:
+    return GymnasiumBatch(functools.partial(Frames, work_s), num_envs, buf)
+
+
+def atari() -> None:
+    """4x84x84 uint8: what reaches the parent, of what the same workers make when they hand nothing over.
+
+    Where every process has a core, only the hand-over counts. With as many workers as cores, what the parent does also comes
+    out of their time, which the workers alone have for themselves: that they reach 1 is impossible.
+    """
+    cores = available_cpus()
+    print("| 4x84x84 uint8 | us a step | workers alone, steps/s | sync | async, a batch per worker | parent, us a batch |")
+    print("|---|---|---|---|---|---|")
+    kinds = {
+        "PufferEnv, in place": FrameBatch,
+        "emulated": emulated_frames,
+        "emulated, 50 us of computing": functools.partial(emulated_frames, work_s=50e-6),
+    }
+    for workers, envs in ((max(cores - 1, 1), 64), (cores, 64), (cores, 256)):
+        for name, maker in kinds.items():
+            sync = pinned_vec(maker, num_envs=envs, num_workers=workers)
+            parts = pinned_vec(maker, num_envs=envs, num_workers=workers, batch_size=envs // workers)
+            works = {"sync": (stepper(sync), envs), "async": (pipeline(parts), envs // workers)}
+            best_rates(works, seconds=0.1, windows=1)
+            alone, shares, spent = [], {"sync": [], "async": []}, []
+            for _ in range(ROUNDS):
+                alone.append(production(maker, workers, envs // workers, ROUND_S))
+                for work, (turn, units) in works.items():
+                    begin = time.process_time()
+                    made = rate(turn, units, ROUND_S)
+                    spent.append((time.process_time() - begin) / (made * ROUND_S / units))
+                    shares[work].append(made / alone[-1])
+            for vec in (sync, parts):
+                vec.close()
+            made = statistics.median(alone)
+            middle = {work: statistics.median(values) for work, values in shares.items()}
+            print(
+                f"| {name}: {envs} envs, {workers} workers, {cores} cores | {1e6 * workers / made:.1f} | {made:,.0f} "
+                f"| {middle['sync']:.3f} | {middle['async']:.3f} | {1e6 * statistics.median(spent[1::2]):.1f} |",
+                flush=True,
+            )
     print("bar: 0.90\n", flush=True)
 
 
@@ -199,34 +285,29 @@ class Millisecond(gymnasium.Env[Any, Any]):
         return self._obs, {}
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
-        self._wait(0.001)
+        self._wait(MILLISECOND)
         return self._obs, 0.0, False, False, {}
 
 
 def overlap() -> None:
-    """A 1 ms env with a 1 ms policy: while the policy thinks about one batch, the other env steps."""
-    print("| 1 ms env, 1 ms policy | batches/s | perfect overlap | of it |\n|---|---|---|---|")
+    """A 1 ms env with a 1 ms policy: while the policy thinks about one batch, the other env steps.
+
+    Perfect: a batch per millisecond. An env that computes then keeps one core busy and the policy another.
+    """
+    print("| 1 ms env, 1 ms policy | batches/s | of perfect overlap |\n|---|---|---|")
     for name, wait in (("env waits", time.sleep), ("env computes", spin)):
         vecs = {
-            "sync": pufferlib.emulate(Millisecond, num_envs=1, backend="processes", wait=wait),
-            "async": pufferlib.emulate(Millisecond, num_envs=2, num_workers=2, batch_size=1, wait=wait),
+            "sync, 1 env": pufferlib.emulate(Millisecond, num_envs=1, backend="processes", wait=wait),
+            "async, 2 envs": pufferlib.emulate(Millisecond, num_envs=2, num_workers=2, batch_size=1, wait=wait),
         }
-        turns = {kind: pipeline(vec) for kind, vec in vecs.items()}
-
-        def both(turn: Callable[[], object]) -> Callable[[], object]:
-            return lambda: (spin(0.001), turn())
-
         env = Millisecond(wait)
-        best = best_rates(
-            {"policy": (lambda: spin(0.001), 1), "env": (lambda env=env: env.step(0), 1),
-             "sync": (both(turns["sync"]), 1), "async": (both(turns["async"]), 1)}
-        )  # fmt: skip
-        perfect = min(best["policy"], 2 * best["env"])
-        for kind in ("sync", "async"):
-            print(f"| {name}, {kind} | {best[kind]:,.0f} | {perfect:,.0f} | {best[kind] / perfect:.3f} |", flush=True)
-        for vec in vecs.values():
+        works = {kind: (pipeline(vec, MILLISECOND), 1) for kind, vec in vecs.items()}
+        rates = median_rates({"env": (lambda env=env: env.step(0), 1), "policy": (lambda: spin(MILLISECOND), 1), **works})
+        perfect = min(rates["policy"], rates["env"] * (2 if wait is time.sleep else 1))
+        for kind, vec in vecs.items():
+            print(f"| {name}, {kind} | {rates[kind]:,.0f} | {rates[kind] / perfect:.3f} |", flush=True)
             vec.close()
-    print("bar: async 0.90; sync, of one env, cannot overlap: 0.5\n", flush=True)
+    print("bar: async 0.90; sync cannot overlap: 0.5\n", flush=True)
 
 
 def idle() -> None:
@@ -234,8 +315,7 @@ def idle() -> None:
     vec = pufferlib.emulate(Frames, num_envs=8, num_workers=8)
     vec.reset()
     time.sleep(1.0)
-    with open(f"/proc/{os.getpid()}/task/{os.getpid()}/children") as file:
-        pids = file.read().split()
+    pids = children()
 
     def used() -> float:
         ticks = 0
