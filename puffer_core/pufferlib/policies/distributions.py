@@ -22,8 +22,8 @@ from pufferlib.errors import ConfigError, ShapeError, SpaceError
 from pufferlib.native import _kernels
 
 LOG_SQRT_2_PI = 0.5 * math.log(2 * math.pi)
-QUADRATURE_NODES = 32
-"""Of the expectation in a squashed entropy: its error is below 1e-3 for standard deviations up to 2, 0.02 for e^2."""
+QUADRATURE_NODES, QUADRATURE_REACH = 33, 4.5
+"""Of the expectation in a squashed entropy: points from -4.5 to 4.5 standard deviations."""
 
 LogStd = Literal["parameter", "output"]
 """Where a Box's `log_std` comes from: a free parameter per number, whatever is observed, or an output of the network."""
@@ -174,8 +174,9 @@ class SquashedGaussian(Gaussian):
     """a = low + (high - low) (tanh(u) + 1) / 2 with u from independent normals (Haarnoja et al. 2018, appendix C).
 
     The u is what is stored and scored, so that no inverse of tanh loses digits; log-probabilities and entropies are those of a,
-    with the exact log |da/du|. Its expectation, which the entropy needs, comes from Gauss-Hermite quadrature. `mode` is the
-    median. Raises SpaceError for a Box without finite bounds, naming them.
+    with the exact log |da/du|. Its expectation, which the entropy needs, comes from the trapezoidal rule, whose error is below
+    1e-4 for standard deviations up to 2 and below 0.02 up to e^2. `mode` is the median. Raises SpaceError for a Box
+    without finite bounds, naming them.
     """
 
     def __init__(self, space: spaces.Box, log_std: LogStd = "parameter") -> None:
@@ -186,9 +187,8 @@ class SquashedGaussian(Gaussian):
             where = ", ".join(f"[{low}, {high}]" for low, high in bounds)
             raise SpaceError(f"squash=True needs finite bounds low < high for every action, got {where} in {space}")
         self._half = (self._high - self._low) / 2
-        nodes, weights = np.polynomial.hermite_e.hermegauss(QUADRATURE_NODES)
-        self._nodes = torch.as_tensor(nodes, dtype=torch.float32)
-        self._weights = torch.as_tensor(weights / weights.sum(), dtype=torch.float32)
+        self._nodes = torch.linspace(-QUADRATURE_REACH, QUADRATURE_REACH, QUADRATURE_NODES)
+        self._weights = (-0.5 * self._nodes.square()).softmax(0)
 
     def sample(
         self, parameters: Any, generator: torch.Generator | None = None, mask: Tensor | None = None
