@@ -52,6 +52,10 @@ def settings_class(schema: Schema, config: RunConfig, extra: dict[str, str]) -> 
         ("policy", policy, field(default_factory=lambda: policy(**kwargs))),
     ]
 
+    schedule = [(key.partition(".")[2], setting) for key, setting in schema.settings.items() if key.startswith("schedule.")]
+    shown = make_dataclass("Schedule", [(name, *documented(setting, "")) for name, setting in schedule], kw_only=True)
+    parts.append(("schedule", shown, field(default_factory=shown)))
+
     env = [(key.partition(".")[2], setting) for key, setting in schema.settings.items() if key.startswith("env.")]
     if env:
         described = [(name, *documented(setting, config.env.get(name, setting.default))) for name, setting in env]

@@ -32,6 +32,7 @@ class Command(NamedTuple):
 BUILT_IN = {
     "train": Command("pufferlib.cli.train:run", "train a policy on an environment"),
     "eval": Command("pufferlib.cli.eval:run", "watch a run, record a video, or measure returns"),
+    "match": Command("pufferlib.cli.match:run", "let two policies play a two-player game against each other"),
     "list": Command("pufferlib.cli.list_envs:run", "list the environments"),
     "plugins": Command("pufferlib.cli.plugins:run", "list the plugins, what they register and what failed to load"),
     "bench": Command("pufferlib.cli.bench:run", "measure an environment's steps per second"),

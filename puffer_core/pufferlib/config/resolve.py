@@ -21,15 +21,20 @@ from pufferlib.config.run_config import (
     merge,
     settings_of,
 )
+from pufferlib.config.schedules import CHANGEABLE
+from pufferlib.config.self_play_config import SelfPlayConfig
 from pufferlib.config.train_config import TrainConfig
+from pufferlib.config.values import Kind
 
 
 def base_settings() -> dict[str, Setting]:
     """The settings of every run, whatever the env."""
     return {
-        **settings_of(RunConfig, skip=("env_name", "policy", "env", "vec", "train")),
+        **settings_of(RunConfig, skip=("env_name", "policy", "schedule", "self_play", "env", "vec", "train")),
         **settings_of(VecConfig, "vec"),
         **settings_of(TrainConfig, "train"),
+        **{f"schedule.{name}": Setting(Kind("text"), "", f"How {name} changes over training.") for name in CHANGEABLE},
+        **settings_of(SelfPlayConfig, "self_play"),
         **settings_of(PolicyConfig, "policy", skip=("kwargs",)),
         **settings_of(BuiltInPolicy, "policy"),
     }
@@ -96,4 +101,4 @@ def given_in_tables(tables: Mapping[str, Any]) -> list[Given]:
         for name, value in tables.items()
         if isinstance(value, Mapping)
         for key, part in value.items()
-    ] + [Given(key, tables[key], key, False) for key in ("tag", "logger") if key in tables]
+    ] + [Given(key, tables[key], key, False) for key in ("tag", "logger", "callback") if key in tables]

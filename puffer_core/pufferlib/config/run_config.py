@@ -13,11 +13,13 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple, get_type_hints
 
 from pufferlib.config.files import read_toml
+from pufferlib.config.schedules import make_schedules
+from pufferlib.config.self_play_config import SelfPlayConfig
 from pufferlib.config.train_config import TrainConfig
 from pufferlib.config.values import Kind, from_text, from_toml, kind_of, near
 from pufferlib.errors import ConfigError
 
-TABLES = ("vec", "train", "policy", "env")
+TABLES = ("vec", "train", "policy", "schedule", "self_play", "env")
 _FLAT = frozenset({"hidden_size", "num_layers", "encode", "standardise", "log_std", "squash"})
 _IMAGE = frozenset({"hidden_size", "num_layers", "log_std", "squash"})
 _MULTI = _IMAGE | {"standardise", "cnn_width", "embedding_size"}
@@ -131,17 +133,24 @@ class RunConfig:
     """The run's directory; left out: runs/<env>/<time>-<tag>, from where the command runs. Never overwritten."""
     logger: list[str] = field(default_factory=list)
     """A logger beside metrics.jsonl, see `puffer plugins`. Can be given several times."""
+    callback: list[str] = field(default_factory=list)
+    """A callback as module:Name, see docs/training.md. Can be given several times; called in that order."""
     vec: VecConfig = field(default_factory=VecConfig)
     train: TrainConfig = field(default_factory=TrainConfig)
     policy: PolicyConfig = field(default_factory=PolicyConfig)
+    schedule: dict[str, str] = field(default_factory=dict)
+    """Settings of [train] that change over training, see pufferlib.config.schedules."""
+    self_play: SelfPlayConfig = field(default_factory=SelfPlayConfig)
     env: dict[str, Any] = field(default_factory=dict)
     """Keyword arguments of the env."""
 
     def tables(self) -> dict[str, Any]:
         """The settings as TOML tables; reading them back gives an equal RunConfig. None is written `auto`."""
         vec, train = ({k: "auto" if v is None else v for k, v in vars(part).items()} for part in (self.vec, self.train))
-        top = {"env_name": self.env_name, "tag": self.tag, "logger": self.logger}
-        return {**top, "vec": vec, "train": train, "policy": {"name": self.policy.name, **self.policy.kwargs}, "env": self.env}
+        top = {"env_name": self.env_name, "tag": self.tag, "logger": self.logger, "callback": self.callback}
+        policy = {"name": self.policy.name, **self.policy.kwargs}
+        rest = {"schedule": self.schedule, "self_play": dict(vars(self.self_play)), "env": self.env}
+        return {**top, "vec": vec, "train": train, "policy": policy, **rest}
 
 
 class Setting(NamedTuple):
@@ -255,10 +264,14 @@ def build(env_name: str, values: Mapping[str, Any], labels: Mapping[str, str]) -
     name = policy.pop("name", PolicyConfig.name)
     if name in BUILT_IN_POLICIES:
         policy = {key: value for key, value in policy.items() if value is not None}
+    train = blame(TrainConfig, of("train"), "train", labels)
+    make_schedules(of("schedule"), train)  # refused now, rather than when training begins
     return RunConfig(
         env_name=env_name,
         vec=VecConfig(**of("vec")),
-        train=blame(TrainConfig, of("train"), "train", labels),
+        train=train,
+        schedule=of("schedule"),
+        self_play=SelfPlayConfig(**of("self_play")),
         policy=PolicyConfig(name=name, kwargs=policy),
         env=of("env"),
         **top,

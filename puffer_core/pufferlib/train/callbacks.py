@@ -36,6 +36,9 @@ class Callback:
     `learning_rate`, `recent_episodes`, `stop`, `save_checkpoint` ...
     """
 
+    run_dir: Path | None = None
+    """The run's directory, where there is one: set before checkpoints are loaded."""
+
     def on_start(self, trainer: PuffeRL) -> None:
         """Before the trainer's first rollout."""
 
@@ -73,6 +76,11 @@ class Callbacks:
         self.names = [f"{i}/{type(callback).__name__}" for i, callback in enumerate(self.all)]
         self.listens_to_updates = any(type(callback).on_update is not Callback.on_update for callback in self.all)
         self._started = False
+
+    def set_run_dir(self, path: Path) -> None:
+        """Where callbacks may write."""
+        for callback in self.all:
+            callback.run_dir = path
 
     def start(self, trainer: PuffeRL) -> None:
         """Once."""

@@ -41,16 +41,10 @@ class DamagedCheckpointError(CheckpointError):
 def save_checkpoint(trainer: PuffeRL, path: str | PathLike[str]) -> None:
     """Write `trainer`'s state to `path`. Raises CheckpointError if the file cannot be written; an old one of that name stays."""
     target = Path(path)
-    spec = getattr(trainer.policy, "spec", None)
     content = {
-        "format": FORMAT,
-        "versions": {module.__name__: str(module.__version__) for module in (torch, np, gymnasium)},
+        **policy_content(trainer),
         "config": asdict(trainer.config),
-        "env": describe_env(trainer.env),
-        "policy_spec": None if spec is None else [spec[0], dict(spec[1])],
-        "policy": trainer.policy.state_dict(),
         "optimizer": trainer.optimizer.state_dict(),
-        "global_step": trainer.global_step,
         "epoch": trainer.epoch,
         "counts": trainer.metrics.counts(),
         "rate_factor": trainer.rate_factor,
@@ -65,6 +59,19 @@ def save_checkpoint(trainer: PuffeRL, path: str | PathLike[str]) -> None:
             torch.save(content, file)
     except OSError as error:
         raise CheckpointError(f"cannot write checkpoint {target}: {error}") from error
+
+
+def policy_content(trainer: PuffeRL) -> dict[str, Any]:
+    """The part of a checkpoint that tells the policy: all that `load_policy` needs."""
+    spec = getattr(trainer.policy, "spec", None)
+    return {
+        "format": FORMAT,
+        "versions": {module.__name__: str(module.__version__) for module in (torch, np, gymnasium)},
+        "env": describe_env(trainer.env),
+        "policy_spec": None if spec is None else [spec[0], dict(spec[1])],
+        "policy": trainer.policy.state_dict(),
+        "global_step": trainer.global_step,
+    }
 
 
 def load_checkpoint(trainer: PuffeRL, path: str | PathLike[str]) -> None:

@@ -37,6 +37,7 @@ def train_run(config: RunConfig, command_line: list[str], resume: RunDirectory |
     trainer = build_trainer(config)
     try:
         run = resume or RunDirectory.create(config.env_name, config.tag, config.run_dir)
+        trainer.callbacks.set_run_dir(run.path)
         with run.locked():
             started_from = start(config, command_line, trainer, run, is_new=resume is None)
             if trainer.global_step >= config.train.total_timesteps:
@@ -76,9 +77,10 @@ def build_trainer(config: RunConfig) -> PuffeRL:
     """The env, the policy and the trainer of these settings. `config.policy` is filled up with the policy's defaults."""
     import pufferlib
     from pufferlib.policies import build_policy
+    from pufferlib.train.callbacks import load_callbacks
     from pufferlib.train.puffe_rl import PuffeRL
 
-    vec = config.vec
+    vec, callbacks = config.vec, load_callbacks(config.callback)
     try:
         env = pufferlib.make(
             config.env_name, num_envs=vec.num_envs, num_workers=vec.num_workers, batch_size=vec.batch_size,
@@ -90,10 +92,16 @@ def build_trainer(config: RunConfig) -> PuffeRL:
             raise
         raise ConfigError(f"[env] {', '.join(config.env)}: {config.env_name} refuses: {error}") from error
     try:
+        if config.self_play.enabled:
+            from pufferlib.self_play import SelfPlay, SelfPlayVec
+
+            play = config.self_play
+            env = SelfPlayVec(env, share=play.share, draw_margin=play.draw_margin, seed=config.train.seed)
+            callbacks = [SelfPlay(env, play), *callbacks]
         spaces = env.single_observation_space, env.single_action_space
         policy = build_policy(config.policy.name, *spaces, seed=config.train.seed, **config.policy.kwargs)
         config.policy.kwargs = {**own_defaults(type(policy)), **config.policy.kwargs}
-        return PuffeRL(env, policy, config.train)
+        return PuffeRL(env, policy, config.train, callbacks=callbacks, schedules=config.schedule)
     except BaseException:
         env.close()
         raise
