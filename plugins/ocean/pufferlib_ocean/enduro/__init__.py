@@ -1,0 +1,1 @@
+from pufferlib_ocean.enduro.enduro import Enduro as Enduro
