@@ -1,96 +1,143 @@
-# cython: language_level=3, boundscheck=False, wraparound=False
-"""Stacks of dense layers over memory of torch tensors: forward, gradients, and PPO's losses in the same pass.
+# cython: language_level=3, boundscheck=False
+"""Networks of dense layers and recurrent cells over memory of torch tensors: forward, gradients, and PPO's losses in one pass.
 
 Addresses are trusted: `pufferlib.train.native` checks shapes and dtypes.
 """
 
-from libc.stdint cimport int64_t
+from libc.stdint cimport int64_t, uint8_t
 from libc.string cimport memset
 
 from pufferlib.native._ppo cimport PufferPPO, PufferPPOSums, ppo_of, puffer_ppo_stats
 
 
-cdef extern from "dense.h":
-    enum: DENSE_MAX_LAYERS, DENSE_MAX_WIDTH
+cdef extern from "dense_pass.h":
+    enum: DENSE_MAX_LAYERS, DENSE_MAX_CELLS, DENSE_MAX_WIDTH, DENSE_PAD, DENSE_MINGRU, DENSE_LSTM
+    ctypedef struct DenseSet:
+        pass
+    const DenseSet *dense_set(const char *name) noexcept nogil
     ctypedef struct DenseLayer:
         int inputs, outputs
         const float *weight
         const float *bias
-    ctypedef struct DenseSet:
-        pass
-    const DenseSet *dense_set(const char *name) noexcept nogil
-    ctypedef struct DenseNet:
-        const DenseSet *set
-        int layers, activate_last
-        DenseLayer layer[DENSE_MAX_LAYERS]
-        const float *scale
+    ctypedef struct DenseCell:
+        int kind, width
+        DenseLayer input, hidden
+    ctypedef struct DenseStandard:
         const float *mean
         const float *factor
+    ctypedef struct DenseNet:
+        const DenseSet *set
+        int layers, cells, shares
+        DenseLayer layer[DENSE_MAX_LAYERS]
+        DenseCell cell[DENSE_MAX_CELLS]
+        DenseLayer head
+        const float *scale
+        DenseStandard standard
     ctypedef struct DensePass:
         DenseNet *net
         const void *inputs
         int bytes
         size_t row_numbers
         const int64_t *samples
-        size_t rows
+        size_t horizon, rows
+        const uint8_t *starts
+        const float *hidden
+        const float *cell
+        float *hidden_after
+        float *cell_after
         float *outputs
         const float *d_outputs
         const PufferPPO *ppo
-        PufferPPOSums sums[1]
         float *ratios
-    int dense_open(DenseNet *net, int shares) noexcept nogil
+        PufferPPOSums sums[1]
+    int dense_open(DenseNet *net) noexcept nogil
     void dense_close(DenseNet *net) noexcept nogil
     int dense_run(DensePass *given) noexcept nogil
     void dense_gradient(const DenseNet *net, int index, float *d_weight, float *d_bias) noexcept nogil
 
 MAX_LAYERS = DENSE_MAX_LAYERS
+MAX_CELLS = DENSE_MAX_CELLS
 MAX_WIDTH = DENSE_MAX_WIDTH
-"""The deepest stack and the widest layer that `Net` takes."""
+CELL_WIDTH_UNIT = DENSE_PAD
+"""The deepest network and the widest layer that `Net` takes; a cell's width is a multiple of the unit."""
+CELLS = {"lstm": DENSE_LSTM, "mingru": DENSE_MINGRU}
 
 
 cdef class Net:
-    """Layers of widths[0] -> widths[1] -> ... with a GELU after each, after the last one too if `activate_last`.
+    """Layers of widths[0] -> widths[1] -> ..., each followed by a GELU; `cells` layers of memory as wide as the last one; a head.
 
-    threads: how many work at once. One caller at a time. instructions: "plain", "avx2", "avx512", or "" for the best that the
-    machine has. Raises MemoryError, and ValueError for instructions that it does not have.
+    cell: "lstm" or "mingru", "" without memory. outputs: of the head. threads: how many work at once; one caller at a time.
+    instructions: "plain", "avx2", "avx512", or "" for the best that the machine has.
+    Raises MemoryError, and ValueError for what it cannot build.
+
+    In all passes: inputs is (address, whether uint8, numbers from row to row, address of int64[horizon, rows] sample indices or 0);
+    states is (hidden, cell, hidden after, cell after, starts): addresses of float32[rows, cells, width], MinGRU has no cell, the
+    second pair may be 0; starts uint8[horizon, rows] or 0. outputs: address of float32[horizon, rows, outputs], or 0.
     """
 
     cdef DenseNet net
 
-    def __cinit__(self, list widths, bint activate_last, int threads, str instructions=""):
+    def __cinit__(self, list widths, int outputs, str cell="", int cells=0, int threads=1, str instructions=""):
+        cdef int i
         memset(&self.net, 0, sizeof(self.net))
-        if not 1 <= len(widths) - 1 <= DENSE_MAX_LAYERS or not all(1 <= width <= DENSE_MAX_WIDTH for width in widths):
-            raise ValueError(f"widths must be 2 to {DENSE_MAX_LAYERS + 1} numbers in [1, {DENSE_MAX_WIDTH}], got {widths}")
+        sizes = [*widths, outputs]
+        if not 2 <= len(widths) <= DENSE_MAX_LAYERS + 1 or not all(1 <= width <= DENSE_MAX_WIDTH for width in sizes):
+            raise ValueError(f"widths must be 2 to {DENSE_MAX_LAYERS + 1} numbers in [1, {DENSE_MAX_WIDTH}], got {sizes}")
         if threads < 1:
             raise ValueError(f"threads must be at least 1, got {threads}")
+        if cell and (cell not in CELLS or not 1 <= cells <= DENSE_MAX_CELLS or (cell == "lstm" and cells > 1)):
+            raise ValueError(f"a memory is one lstm or 1 to {DENSE_MAX_CELLS} mingru cells, got {cells} {cell!r}")
+        if cell and (widths[-1] % DENSE_PAD or widths[-1] * CELLS[cell] > DENSE_MAX_WIDTH):
+            raise ValueError(f"a cell's width must be a multiple of {DENSE_PAD} and not too wide, got {widths[-1]}")
         self.net.set = dense_set(instructions.encode())
         if not self.net.set:
             raise ValueError(f"instructions {instructions!r}: this machine does not have them; \"plain\" works everywhere")
-        self.net.layers, self.net.activate_last = len(widths) - 1, activate_last
-        cdef int i
+        self.net.layers, self.net.cells, self.net.shares = len(widths) - 1, cells if cell else 0, threads
         for i in range(self.net.layers):
             self.net.layer[i].inputs, self.net.layer[i].outputs = widths[i], widths[i + 1]
-        if dense_open(&self.net, threads) != 0:
-            raise MemoryError(f"no memory for layers of widths {widths}")
+        for i in range(self.net.cells):
+            self.net.cell[i].kind, self.net.cell[i].width = CELLS[cell], widths[-1]
+            self.net.cell[i].input.inputs = widths[-1]
+        self.net.head.inputs, self.net.head.outputs = widths[-1], outputs
+        if dense_open(&self.net) != 0:
+            raise MemoryError(f"no memory for layers of widths {sizes}")
 
     def __dealloc__(self):
         dense_close(&self.net)
 
-    def load(self, list weights, list biases, size_t scale, size_t mean, size_t factor):
-        """Addresses of all layers' weights [outputs, inputs] and biases, read by each pass; and of three float32[widths[0]]
-        or 0: the first layer reads (x * scale - mean) * factor."""
+    cdef list parts(self):
+        """Where the weights' addresses go, in the order of `load` and `gradient`."""
         cdef int i
-        for i in range(self.net.layers):
-            self.net.layer[i].weight = <const float *> <size_t> weights[i]
-            self.net.layer[i].bias = <const float *> <size_t> biases[i]
-        self.net.scale, self.net.mean, self.net.factor = <const float *> scale, <const float *> mean, <const float *> factor
+        found = [<size_t> &self.net.layer[i] for i in range(self.net.layers)]
+        for i in range(self.net.cells):
+            found.append(<size_t> &self.net.cell[i].input)
+            if self.net.cell[i].kind == DENSE_LSTM:
+                found.append(<size_t> &self.net.cell[i].hidden)
+        return [*found, <size_t> &self.net.head]
 
-    cdef DensePass over(self, tuple inputs, size_t rows):
+    def load(self, list weights, list biases, size_t scale, size_t mean, size_t factor):
+        """Addresses of weights [outputs, inputs] and biases, read by each pass: of all layers, of each cell's input and, in an
+        LSTM, hidden weights, of the head. And of three float32[widths[0]] or 0: the first layer reads
+        (x * scale - mean) * factor."""
+        cdef DenseLayer *layer
+        for part, weight, bias in zip(self.parts(), weights, biases, strict=True):
+            layer = <DenseLayer *> <size_t> part
+            layer.weight, layer.bias = <const float *> <size_t> weight, <const float *> <size_t> bias
+        self.net.scale = <const float *> scale
+        self.net.standard.mean, self.net.standard.factor = <const float *> mean, <const float *> factor
+
+    cdef DensePass over(self, tuple inputs, tuple states, size_t horizon, size_t rows):
         cdef DensePass made
         memset(&made, 0, sizeof(made))
-        made.net = &self.net
+        made.net, made.horizon, made.rows = &self.net, horizon, rows
         made.inputs = <const void *> <size_t> inputs[0]
-        made.bytes, made.row_numbers, made.samples, made.rows = inputs[1], inputs[2], <const int64_t *> <size_t> inputs[3], rows
+        made.bytes, made.row_numbers, made.samples = inputs[1], inputs[2], <const int64_t *> <size_t> inputs[3]
+        if states:
+            made.hidden, made.cell = <const float *> <size_t> states[0], <const float *> <size_t> states[1]
+            made.hidden_after, made.cell_after = <float *> <size_t> states[2], <float *> <size_t> states[3]
+            made.starts = <const uint8_t *> <size_t> states[4]
+        elif self.net.cells:
+            raise ValueError("a network with memory needs states")
         return made
 
     cdef run(self, DensePass *made):
@@ -98,30 +145,29 @@ cdef class Net:
         with nogil:
             failed = dense_run(made)
         if failed:
-            raise MemoryError("no memory or threads for a pass over a dense stack")
+            raise MemoryError("no memory or threads for a pass over a network")
 
-    def forward(self, tuple inputs, size_t rows, size_t outputs):
-        """inputs: (address, whether uint8, numbers from row to row, address of int64 sample indices or 0).
-        outputs: of float32[rows, widths[-1]]."""
-        cdef DensePass made = self.over(inputs, rows)
+    def forward(self, tuple inputs, tuple states, size_t horizon, size_t rows, size_t outputs):
+        """Only the outputs, and the states after the last step."""
+        cdef DensePass made = self.over(inputs, states, horizon, rows)
         made.outputs = <float *> outputs
         self.run(&made)
 
-    def backward(self, tuple inputs, size_t rows, size_t d_outputs):
-        """Make the gradients for d_outputs float32[rows, widths[-1]]; `gradient` hands them out."""
-        cdef DensePass made = self.over(inputs, rows)
+    def backward(self, tuple inputs, tuple states, size_t horizon, size_t rows, size_t d_outputs):
+        """Make the gradients for d_outputs float32[horizon, rows, outputs]; `gradient` hands them out."""
+        cdef DensePass made = self.over(inputs, states, horizon, rows)
         made.d_outputs = <const float *> d_outputs
         self.run(&made)
 
-    def ppo(self, tuple inputs, tuple given, size_t outputs, size_t ratios, size_t stats):
-        """Losses of a minibatch (`given` as in _ppo.pxd) and the gradients. The last output is the value, those before it logits.
-        outputs: of float32[rows, widths[-1]] or 0."""
+    def ppo(self, tuple inputs, tuple states, size_t horizon, tuple given, size_t outputs, size_t ratios, size_t stats):
+        """Losses of a minibatch (`given` as in _ppo.pxd, of horizon * rows samples) and the gradients. The last output is the
+        value, those before it logits."""
         cdef PufferPPO ppo = ppo_of(given)
-        cdef DensePass made = self.over(inputs, ppo.rows)
+        cdef DensePass made = self.over(inputs, states, horizon, ppo.rows // horizon)
         made.ppo, made.outputs, made.ratios = &ppo, <float *> outputs, <float *> ratios
         self.run(&made)
         puffer_ppo_stats(&ppo, &made.sums[0], <float *> stats)
 
     def gradient(self, int index, size_t d_weight, size_t d_bias):
-        """Write the last pass's gradients of layer `index`."""
+        """Write the last pass's gradients of part `index`, in the order of `load`."""
         dense_gradient(&self.net, index, <float *> d_weight, <float *> d_bias)

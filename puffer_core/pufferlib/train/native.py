@@ -1,6 +1,6 @@
-"""The default policy on a CPU, run by the kernels of native/dense.h instead of torch.
+"""The default policies on a CPU, run by the kernels of native/dense_pass.h instead of torch.
 
-The policy stays the torch module that it is: its parameters are read where they lie, and gradients are left in `.grad`, so the
+A policy stays the torch module that it is: its parameters are read where they lie, and gradients are left in `.grad`, so the
 optimizer, clipping, checkpoints and whatever else looks at a module see no difference. What changes is that a forward pass, and
 a learning pass with PPO's losses in the middle, walk over the rows in tiles whose activations never leave the cache.
 """
@@ -9,16 +9,19 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
 from pufferlib.config.train_config import TrainConfig
 from pufferlib.errors import ShapeError
 from pufferlib.native._kernels import MAX_LOGITS
+from pufferlib.policies.cores import LSTMCore, MinGRUCore
 from pufferlib.policies.distributions import Categorical, MultiCategorical
 from pufferlib.policies.layers import InputLinear
 from pufferlib.policies.mlp import MLP
-from pufferlib.policies.observations import ScaleLeaf
+from pufferlib.policies.observations import ObservationEncoder, ScaleLeaf
+from pufferlib.policies.recurrent import LSTM, MinGRU
 from pufferlib.train.fused import STATS, kernel_arguments
 from pufferlib.train.losses import Losses
 from pufferlib.train.minibatches import Minibatch
@@ -29,58 +32,75 @@ except ImportError:  # built only where the compiler has vector types
     _dense = None  # type: ignore[assignment]
 
 
-def native_mlp(policy: nn.Module, distribution: Any, device: torch.device) -> NativeMLP | None:
+State = Any
+
+
+def native_network(policy: nn.Module, distribution: Any, device: torch.device) -> NativeNetwork | None:
     """The fast way to run `policy`, or None where torch has to.
 
-    It takes an MLP as it came (no subclass, no hooks) with float32 weights on the CPU, over plain Box observations of float32
-    or uint8, and Discrete or MultiDiscrete actions of at most MAX_LOGITS options.
+    It takes an MLP, or an LSTM or MinGRU on the same encoder, as it came (no subclass, no hooks), on the CPU, over plain Box
+    observations of float32 or uint8, and Discrete or MultiDiscrete actions of at most MAX_LOGITS options.
     """
-    if _dense is None or device.type != "cpu" or type(policy) is not MLP:
+    if _dense is None or device.type != "cpu" or type(policy) not in (MLP, LSTM, MinGRU):
         return None
-    parts: Any = policy.encoder.parts
-    structure: Any = policy.encoder.structure
     if not isinstance(distribution, (Categorical, MultiCategorical)) or sum(distribution.parameter_sizes) > MAX_LOGITS:
         return None
-    layers = [*(layer for layer in policy.body if isinstance(layer, nn.Linear)), policy.heads.linear]
+    made: Any = policy
+    if not isinstance(made.encoder, ObservationEncoder) or not _plain_stack(made.encoder, made.body):
+        return None
+    layers = [layer for layer in made.body if isinstance(layer, nn.Linear)]
     widths = [layers[0].in_features, *(layer.out_features for layer in layers)]
-    activations = [layer for layer in policy.body if not isinstance(layer, nn.Linear)]
-    plain = (
-        len(parts) == 1
-        and not structure.is_bytes
-        and isinstance(parts[0], ScaleLeaf)
-        and all(isinstance(layer, nn.GELU) and layer.approximate == "none" for layer in activations)
-        and len(activations) == len(layers) - 1
+    cell, cells = _memory(policy)
+    whole = (
+        not any(_hooked(module) for module in policy.modules())
         and len(layers) <= _dense.MAX_LAYERS
-        and max(widths) <= _dense.MAX_WIDTH
-        and not any(_hooked(module) for module in policy.modules())
+        and cells <= _dense.MAX_CELLS
+        and max(widths) * _dense.CELLS.get(cell, 1) <= _dense.MAX_WIDTH
+        and (not cell or widths[-1] % _dense.CELL_WIDTH_UNIT == 0)
     )
-    return NativeMLP(policy, distribution.parameter_sizes, layers, widths, parts[0].scale) if plain else None
+    return NativeNetwork(made, distribution.parameter_sizes, layers, widths, cell, cells) if whole else None
 
 
-class NativeMLP:
-    """See `native_mlp`.
+class NativeNetwork:
+    """See `native_network`.
 
-    sizes: options of each choice; layers: all linear layers in order, the head last; widths: of the input and of each layer's
-    output; scale: float32[widths[0]] that observations are multiplied by, or None
+    sizes: options of each choice; layers: the encoder's linear layers, widths: of the input and of each layer's output;
+    cell, cells: "lstm" or "mingru" and how many of them, "" and 0 without memory
     """
 
     def __init__(
-        self, policy: MLP, sizes: tuple[int, ...], layers: list[nn.Linear], widths: list[int], scale: Tensor | None
+        self, policy: Any, sizes: tuple[int, ...], layers: list[nn.Linear], widths: list[int], cell: str, cells: int
     ) -> None:
-        self.policy, self.sizes, self.layers, self.widths, self.scale = policy, sizes, layers, widths, scale
-        self.threads = torch.get_num_threads()
-        self.net = _dense.Net(widths, False, self.threads)
-        self.gradients = [(torch.empty_like(layer.weight), torch.empty_like(layer.bias)) for layer in layers]
+        self.policy, self.sizes, self.widths, self.cell = policy, sizes, widths, cell
+        self.first = layers[0]
+        if cell:
+            self.initial_state = policy.initial_state
+        self.scale: Tensor | None = policy.encoder.parts[0].scale
+        self.outputs = sum(sizes) + 1
+        self.parts = [
+            *((layer, "weight", "bias") for layer in layers),
+            *_cell_parts(policy),
+            (policy.heads.linear, "weight", "bias"),
+        ]
+        """Where each part of the network has its weights: (module, name of the matrix, name of the bias)."""
+        self.shapes = [tuple(getattr(module, weight).shape) for module, weight, _ in self.parts]
+        self.gradients = [(torch.empty(shape), torch.empty(shape[0])) for shape in self.shapes]
+        self.net = _dense.Net(widths, self.outputs, cell, cells, torch.get_num_threads())
 
-    def forward(self, observations: Tensor) -> tuple[Any, Tensor]:
-        """observations: [rows, *shape]. Returns (action parameters, value [rows]), without gradient."""
+    def __call__(self, observations: Tensor, state: State = None) -> Any:
+        """What `policy(observations)` or `policy(observations, state)` gives, without gradient. observations: [rows, *shape]."""
         observations = observations.contiguous()
         rows = len(observations)
-        out = torch.empty(rows, self.widths[-1])
-        kept = self._load()
-        self.net.forward(self._inputs(observations, None), rows, out.data_ptr())
+        out = torch.empty(rows, self.outputs)
+        kept: list[Any] = [self._load()]
+        before = [part.contiguous() for part in _parts_of(state)]
+        after = [torch.empty_like(part) for part in before]
+        self.net.forward(self._inputs(observations, None), _addresses(before, after, None), 1, rows, out.data_ptr())
         del kept
-        return self.policy.heads.split(out)
+        parameters, value = self.policy.heads.split(out)
+        if not self.cell:
+            return parameters, value
+        return parameters, value, (after[0] if isinstance(state, Tensor) else tuple(after))
 
     def learn(self, batch: Minibatch, config: TrainConfig) -> tuple[Losses, Tensor, Tensor]:
         """Leave the gradients of PPO's loss in the parameters. Returns the losses, the ratios and the values [samples].
@@ -88,44 +108,92 @@ class NativeMLP:
         batch.observations: all of the rollout, [steps * rows, *shape], of which `batch.samples` are the minibatch
         """
         given, kept = kernel_arguments(self.sizes, batch, config)
-        samples = batch.samples.contiguous()
-        rows = len(samples)
-        out, ratios, stats = torch.empty(rows, self.widths[-1]), torch.empty(rows), torch.empty(STATS)
+        samples, before = batch.samples.contiguous(), [part.contiguous() for part in _parts_of(batch.state)]
+        starts = None if batch.starts is None else batch.starts.contiguous()
+        horizon = 1 if starts is None else len(starts)
+        out, ratios, stats = torch.empty(len(samples), self.outputs), torch.empty(len(samples)), torch.empty(STATS)
         kept.append(self._load())
-        self.net.ppo(self._inputs(batch.observations, samples), given, out.data_ptr(), ratios.data_ptr(), stats.data_ptr())
-        for index, (layer, (d_weight, d_bias)) in enumerate(zip(self.layers, self.gradients, strict=True)):
-            self.net.gradient(index, d_weight.data_ptr(), d_bias.data_ptr())
-            layer.weight.grad = d_weight if layer.weight.requires_grad else None
-            layer.bias.grad = d_bias if layer.bias.requires_grad else None
+        self.net.ppo(
+            self._inputs(batch.observations, samples), _addresses(before, [], starts), horizon, given, out.data_ptr(),
+            ratios.data_ptr(), stats.data_ptr(),
+        )  # fmt: skip
+        for index, ((module, *names), gradients) in enumerate(zip(self.parts, self.gradients, strict=True)):
+            self.net.gradient(index, *(gradient.data_ptr() for gradient in gradients))
+            for name, gradient in zip(names, gradients, strict=True):
+                parameter = getattr(module, name)
+                parameter.grad = gradient if parameter.requires_grad else None
         return Losses(*stats.unbind()), ratios, out[:, -1]
 
     def _load(self) -> list[Tensor]:
         """Tell the kernels where the weights are now. Returns what must outlive the pass."""
-        for layer, width, outputs in zip(self.layers, self.widths, self.widths[1:], strict=False):
-            weight, bias = layer.weight, layer.bias
-            if weight.shape != (outputs, width) or weight.dtype != torch.float32 or not weight.is_contiguous():
-                raise ShapeError(
-                    f"a layer's weight must stay contiguous float32[{outputs}, {width}] while it is trained, got "
-                    f"{weight.dtype} of {tuple(weight.shape)}; make a new PuffeRL for a changed policy"
-                )
-            if bias.shape != (outputs,) or bias.dtype != torch.float32 or not bias.is_contiguous():
-                raise ShapeError(
-                    f"a layer's bias must stay contiguous float32[{outputs}], got {bias.dtype} of {tuple(bias.shape)}"
-                )
-        first = self.layers[0]
+        addresses: tuple[list[int], list[int]] = [], []
+        for (module, *names), shape in zip(self.parts, self.shapes, strict=True):
+            for name, wanted, found in zip(names, (shape, shape[:1]), addresses, strict=True):
+                parameter = getattr(module, name)
+                if parameter.shape != wanted or parameter.dtype != torch.float32 or not parameter.is_contiguous():
+                    raise ShapeError(
+                        f"{name} must stay contiguous float32{list(wanted)} while it is trained, got {parameter.dtype} of "
+                        f"{tuple(parameter.shape)}; make a new PuffeRL for a changed policy"
+                    )
+                found.append(parameter.data_ptr())
         kept = [] if self.scale is None else [self.scale]
         mean = factor = 0
-        if isinstance(first, InputLinear):
-            factors = (first.variance + first.floor).rsqrt()
-            kept += [first.mean, factors]
-            mean, factor = first.mean.data_ptr(), factors.data_ptr()
-        weights, biases = [layer.weight.data_ptr() for layer in self.layers], [layer.bias.data_ptr() for layer in self.layers]
-        self.net.load(weights, biases, 0 if self.scale is None else self.scale.data_ptr(), mean, factor)
+        if isinstance(self.first, InputLinear):
+            factors = (self.first.variance + self.first.floor).rsqrt()
+            kept += [self.first.mean, factors]
+            mean, factor = self.first.mean.data_ptr(), factors.data_ptr()
+        self.net.load(*addresses, 0 if self.scale is None else self.scale.data_ptr(), mean, factor)
         return kept
 
     def _inputs(self, observations: Tensor, samples: Tensor | None) -> tuple[int, bool, int, int]:
         is_bytes = observations.dtype == torch.uint8
         return observations.data_ptr(), is_bytes, self.widths[0], 0 if samples is None else samples.data_ptr()
+
+
+def _plain_stack(encoder: Any, body: Any) -> bool:
+    """Whether numbers of one kind go through linear layers, each with an exact GELU behind it."""
+    part = encoder.parts[0]
+    layers, activations = list(body)[::2], list(body)[1::2]
+    return (
+        len(encoder.parts) == 1
+        and isinstance(part, ScaleLeaf)
+        and part.leaf.dtype in (np.float32, np.uint8)
+        and not encoder.structure.is_bytes
+        and len(layers) == len(activations)
+        and all(type(layer) in (nn.Linear, InputLinear) for layer in layers)
+        and all(type(layer) is nn.GELU and layer.approximate == "none" for layer in activations)
+        and all(type(layer) is nn.Linear for layer in layers[1:])
+    )
+
+
+def _memory(policy: Any) -> tuple[str, int]:
+    """The kind of cells, and how many."""
+    core = getattr(policy, "core", None)
+    if isinstance(core, LSTMCore):
+        return "lstm", 1
+    return ("mingru", len(core.layers)) if isinstance(core, MinGRUCore) else ("", 0)
+
+
+def _cell_parts(policy: Any) -> list[tuple[nn.Module, str, str]]:
+    core = getattr(policy, "core", None)
+    if isinstance(core, LSTMCore):
+        return [(core.lstm, "weight_ih_l0", "bias_ih_l0"), (core.lstm, "weight_hh_l0", "bias_hh_l0")]
+    return [(layer, "weight", "bias") for layer in core.layers] if isinstance(core, MinGRUCore) else []
+
+
+def _parts_of(state: State) -> list[Tensor]:
+    """The tensors of an LSTM's, a MinGRU's or no state."""
+    if state is None:
+        return []
+    return [state] if isinstance(state, Tensor) else list(state)
+
+
+def _addresses(before: list[Tensor], after: list[Tensor], starts: Tensor | None) -> tuple[int, ...]:
+    """States as `Net` takes them."""
+    if not before:
+        return ()
+    pairs = [[part.data_ptr() for part in parts] + [0] * (2 - len(parts)) for parts in (before, after)]
+    return *pairs[0], *pairs[1], 0 if starts is None else starts.data_ptr()
 
 
 def _hooked(module: nn.Module) -> bool:

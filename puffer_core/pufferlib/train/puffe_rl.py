@@ -34,7 +34,7 @@ from pufferlib.train.fused import fused_losses
 from pufferlib.train.losses import Losses, explained_variance
 from pufferlib.train.metrics import Metrics
 from pufferlib.train.minibatches import Minibatch, Minibatches, check_minibatch_size
-from pufferlib.train.native import native_mlp
+from pufferlib.train.native import native_network
 from pufferlib.train.network import LOSS_SETTINGS, Network
 from pufferlib.train.nonfinite import find_bad_rows, rollout_error, update_error
 from pufferlib.train.optim import Optimizer, clip_gradients, scheduled_rate
@@ -87,26 +87,14 @@ class PuffeRL:
         self.generator = torch.Generator(self.device).manual_seed(config.seed)
         self.optimizer = Optimizer(self.policy, self.distribution.parameter_sizes, config)
         by_kernels = config.learner == "auto" and config.precision == "float32" and not config.compile
-        self.native = native_mlp(self.policy, self.distribution, self.device) if by_kernels else None
+        self.native = native_network(self.policy, self.distribution, self.device) if by_kernels else None
         """Runs the policy where it is one that the kernels can run; else torch does."""
         self.network = Network(
             self.policy, self.distribution, config, self.device, acting=env.agents_per_batch,
             learning=min(config.minibatch_size, config.batch_size), fixed_losses=not LOSS_SETTINGS & set(schedules or {}),
         )  # fmt: skip
-        forward = self.native.forward if self.native else None
-        self.rollout = Rollout(env, self.network, self.distribution, config.horizon, self.device, self.generator, forward)
+        self.rollout = Rollout(env, self.native or self.network, self.distribution, config.horizon, self.device, self.generator)
         check_minibatch_size(config, env.num_agents, self.rollout.recurrent or config.prio_alpha > 0)
-        self.global_batch = config.batch_size
-        """Agent-steps of one rollout, of all ranks."""
-        self.rank, self.world_size = 0, 1
-        self.ranks = Ranks.join(self.device, config.rank_timeout_s)
-        """The other processes of this job, if there are any."""
-        if self.ranks is not None:
-            self.rank, self.world_size = self.ranks.rank, self.ranks.size
-            self.pool = Pool(self.ranks, self)
-            self.global_batch = self.pool.global_batch
-            if self.rank:
-                self.seed_draws()
         self.global_step = 0
         self.epoch = 0
         self.last_log: dict[str, float] = {}
@@ -121,8 +109,21 @@ class PuffeRL:
         self.is_stopped = False
         """Whether `stop` was called."""
         self.metrics = Metrics(self.device)
+        self._loss_config = config
         self._collected = False
         self._closed = False
+        self.global_batch = config.batch_size
+        """Agent-steps of one rollout, of all ranks."""
+        self.rank, self.world_size = 0, 1
+        self.ranks = Ranks.join(self.device, config.rank_timeout_s)
+        """The processes of this job, this one among them; None where it is the only one."""
+        if self.ranks is not None:
+            self.rank, self.world_size = self.ranks.rank, self.ranks.size
+            with self._guard():
+                self.pool = Pool(self.ranks, self)
+            self.global_batch = self.pool.global_batch
+            if self.rank:
+                self.seed_draws()
 
     # ------------------------------------------------------------ one iteration
 
@@ -166,9 +167,10 @@ class PuffeRL:
         self.optimizer.set_learning_rate(self._rate_at(before))
         rewards = self._scaled_rewards()
         minibatches = Minibatches(rollout, valid, config, self.generator, gather_observations=self.native is None)
-        steps = minibatches.steps
+        steps, self._loss_config = minibatches.steps, config
         if self.ranks:
             steps = self.pool.begin(minibatches)
+            self._loss_config = replace(config, normalize_advantages=False)  # the pool has done it
         ratios, values = None, rollout.values
         if config.update_epochs > 1:
             ratios, values = torch.ones_like(rollout.log_probs), values.clone()
@@ -304,17 +306,18 @@ class PuffeRL:
         config = self.config
         batches: Iterator[Any] = self.pool.in_step(minibatches) if self.ranks else minibatches
         for batch in batches:
-            losses, ratio, value = self.pool.gradients(batch) if self.ranks else self.gradients(batch, config)
+            losses, ratio, value = self.pool.gradients(batch, self._gradients) if self.ranks else self._gradients(batch)
             self._update(losses)
-            if ratios is not None and batch is not None:
+            if ratios is not None and ratio is not None and value is not None:
                 ratios.view(-1)[batch.samples] = ratio
                 values.view(-1)[batch.samples] = value
             if config.target_kl and float(losses.approx_kl) > config.target_kl:
                 return False
         return True
 
-    def gradients(self, batch: Minibatch, config: TrainConfig) -> tuple[Losses, Tensor, Tensor]:
+    def _gradients(self, batch: Minibatch) -> tuple[Losses, Tensor, Tensor]:
         """Leave the gradients of a minibatch's loss in the parameters. Returns its losses, ratios and values [samples]."""
+        config = self._loss_config
         if self.native:
             return self.native.learn(batch, config)
         self.optimizer.zero_grad()

@@ -14,7 +14,6 @@ terminal, a truncation or a step that was not real.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -48,13 +47,10 @@ class Rollout:
         horizon: int,
         device: torch.device,
         generator: torch.Generator,
-        forward: Callable[[Tensor], tuple[Any, Tensor]] | None = None,
     ) -> None:
         self.env, self.policy, self.distribution = env, policy, distribution
         self.horizon, self.device, self.generator = horizon, device, generator
         self.recurrent = hasattr(policy, "initial_state")
-        self.forward = forward or policy
-        """What runs a feed-forward policy."""
         self.times = {"env": 0.0, "forward": 0.0, "copy": 0.0}
         """Seconds spent since the trainer last asked."""
         rows = env.num_agents
@@ -169,7 +165,7 @@ class Rollout:
         """Action parameters and values; a recurrent state moves on."""
         observations = self.observations[slot, rows]
         if not self.recurrent:
-            return self.forward(observations)
+            return self.policy(observations)  # type: ignore[no-any-return]
         state = self._rows_state(rows)
         if self._starts[slot, rows].any():
             starts = torch.from_numpy(self._starts[slot, rows]).to(self.device)
@@ -235,7 +231,7 @@ class Rollout:
             if self.recurrent:
                 value = self.policy(observations, map_state(lambda whole, part=part: whole[part], state))[1]
             else:
-                value = self.forward(observations)[1]
+                value = self.policy(observations)[1]
             self.bootstrap[at.to(self.device), row.to(self.device)] = value.reshape(-1)
 
     def forget(self, rows: Tensor) -> None:

@@ -26,7 +26,8 @@ def both(scripted: Any) -> Any:
         for learner in ("auto", "torch"):
             vec, _ = scripted(num_envs, **(env or {}))
             torch.manual_seed(3)
-            made = build_policy("mlp", vec.single_observation_space, vec.single_action_space, **(policy or {}))
+            arguments = {"name": "mlp", **(policy or {})}
+            made = build_policy(arguments.pop("name"), vec.single_observation_space, vec.single_action_space, **arguments)
             trainers.append(PuffeRL(env=vec, policy=made, batch_size=num_envs * 16, learner=learner, **settings))
         assert trainers[0].native is not None and trainers[1].native is None
         return trainers
@@ -55,6 +56,9 @@ def train(trainer: PuffeRL, rollouts: int = 3) -> tuple[dict[str, float], dict[s
         {"env": {"action_space": spaces.MultiDiscrete([3, 2]), "action_mask": [1, 0, 1, 1, 1]}},
         {"env": {"observation_space": spaces.Box(0, 16, (3,), np.uint8)}},
         {"num_envs": 300, "minibatch_size": 3000},
+        {"policy": {"name": "lstm", "hidden_size": 32}, "minibatch_size": 48, "update_epochs": 2},
+        {"policy": {"name": "lstm", "hidden_size": 16}, "env": {"lengths": (3, 5, 40), "end": "truncation"}, "num_envs": 70},
+        {"policy": {"name": "mingru", "hidden_size": 32, "core_layers": 2}, "env": {"lengths": (3, 5, 40)}, "minibatch_size": 32},
     ],
 )
 def test_a_few_rollouts_end_where_torchs_end(both: Any, given: dict[str, Any]) -> None:
@@ -87,7 +91,13 @@ def test_what_the_kernels_cannot_run_is_torchs(scripted: Any) -> None:
     hooked.body[1].register_forward_hook(lambda module, inputs, output: None)
     changed = build_policy("mlp", *spaces_of_env)
     changed.body[1] = torch.nn.Tanh()
-    for policy in (Own(*spaces_of_env), hooked, changed, build_policy("lstm", *spaces_of_env)):
+    for policy in (
+        Own(*spaces_of_env),
+        hooked,
+        changed,
+        build_policy("gru", *spaces_of_env),
+        build_policy("lstm", *spaces_of_env, hidden_size=20),
+    ):
         assert PuffeRL(env=vec, policy=policy, batch_size=4 * 16).native is None
     vec.close()
 
