@@ -6,15 +6,23 @@ import contextlib
 import os
 import socket
 import time
-import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from pufferlib.errors import ConfigError, WorkerError, WorkerTimeoutError
 from pufferlib.vector import EnvFacts
-from pufferlib.vector.crew import BUILD_FACTOR, LOOK_S, START_S, STOP_S, WARN_AFTER_S
-from pufferlib.vector.faults import Failure, Seat
 from pufferlib.vector.pickling import dumps, maker_name
+from pufferlib.vector.workers import (
+    BUILD_FACTOR,
+    LOOK_S,
+    START_S,
+    STOP_S,
+    WARN_AFTER_S,
+    Failure,
+    Seat,
+    late,
+    warn_of_hang,
+)
 from pufferlib_ray.cluster import actor_options
 from pufferlib_ray.worker import EnvWorker, Where
 
@@ -89,7 +97,7 @@ class Crew:
         facts = self._gather(built, doing, limit, self.timeout)
         return [facts[worker] for worker in workers]
 
-    def _gather(self, refs: Mapping[int, Any], doing: str, limit_s: float | None, late: Any) -> dict[int, Any]:
+    def _gather(self, refs: Mapping[int, Any], doing: str, limit_s: float | None, too_late: Any) -> dict[int, Any]:
         """Every worker's answer. Raises as soon as one of them fails, dies or (limit_s) is late."""
         waiting = {ref: worker for worker, ref in refs.items()}
         answers: dict[int, Any] = {}
@@ -104,7 +112,7 @@ class Crew:
                 raise self.death(worker, doing)
             waited = time.monotonic() - begin
             if waiting and limit_s is not None and waited > limit_s:
-                raise late(min(waiting.values()), doing, limit_s)
+                raise too_late(min(waiting.values()), doing, limit_s)
             if waiting and limit_s is None and waited > WARN_AFTER_S and not warned:
                 warned = True
                 self.warn_of_hang(sorted(waiting.values()), doing)
@@ -187,18 +195,11 @@ class Crew:
             return WorkerError(f"{hand.name} {how}{f' ({ray_words(error)})' if error else ''}")
         return WorkerError(f"{hand.name} was lost {doing}: {ray_words(error)}")
 
-    def timeout(self, worker: int, doing: str, limit_s: float) -> WorkerTimeoutError:
-        name, setting = self.hands[worker].name, f"hang_timeout_s={self.hang_timeout_s:g}"
-        return WorkerTimeoutError(f"{name} has not answered for {limit_s:g} seconds, {doing} ({setting})")
+    def timeout(self, worker: int, doing: str, waited_s: float) -> WorkerTimeoutError:
+        return late(self.hands[worker].name, doing, waited_s, self.hang_timeout_s)
 
     def warn_of_hang(self, workers: Sequence[int], doing: str) -> None:
-        names = ", ".join(self.hands[worker].name for worker in workers)
-        warnings.warn(
-            f"{names} has not answered for {WARN_AFTER_S:g} seconds, {doing}; still waiting: set hang_timeout_s to make that "
-            f"an error",
-            RuntimeWarning,
-            stacklevel=2,
-        )
+        warn_of_hang([self.hands[worker].name for worker in workers], doing)
 
     # ------------------------------------------------------------ end
 

@@ -16,11 +16,17 @@ from gymnasium import spaces
 from pufferlib.buffers import Array, Buffers
 from pufferlib.env import PufferEnv
 from pufferlib.vector import EnvFacts
-from pufferlib.vector.batches import build_batch
-from pufferlib.vector.faults import Failure, Seat, describe
-from pufferlib.vector.serial import env_facts
 from pufferlib.vector.shared_memory import Layout, arrays_in, layout_bytes
-from pufferlib.vector.worker import limit_threads, pack_infos, seed_generators
+from pufferlib.vector.workers import (
+    Failure,
+    Seat,
+    build_batch,
+    describe,
+    env_facts,
+    limit_threads,
+    pack_infos,
+    seed_generators,
+)
 from pufferlib_ray.cluster import load_ray
 
 T = TypeVar("T")

@@ -11,30 +11,31 @@ import signal
 import sys
 import threading
 import time
-import warnings
 from collections.abc import Iterator, Sequence
 from multiprocessing import connection as mp_connection
 from multiprocessing.connection import Connection
 from typing import Any
 
 from pufferlib.errors import ConfigError, WorkerError, WorkerTimeoutError
-from pufferlib.vector.faults import Failure, Seat, ended
+from pufferlib.vector.faults import (
+    BUILD_FACTOR,
+    LOOK_S,
+    START_S,
+    STOP_S,
+    WARN_AFTER_S,
+    Failure,
+    Seat,
+    ended,
+    late,
+    warn_of_hang,
+)
 from pufferlib.vector.pickling import pack_maker
 from pufferlib.vector.shared_memory import SharedBlock
 from pufferlib.vector.vec_env import EnvFacts
 from pufferlib.vector.worker import STOP, Place, run_worker
 
-LOOK_S = 0.1
-"""How often somebody who waits looks for dead workers."""
-WARN_AFTER_S = 30.0
-"""A worker that has not answered for so long is worth a warning, where no hang limit is set."""
-START_S = 60.0
-"""What a process gets to start and to import what it needs, before its time counts."""
-BUILD_FACTOR = 10
-"""Building envs may take so many times the hang limit of a step."""
-STOP_S = 2.5
-"""What workers get to close their envs; then they are killed."""
 KILL_S = 1.0
+"""What a killed process gets to end."""
 
 
 class Hand:
@@ -47,6 +48,11 @@ class Hand:
     @property
     def seat(self) -> Seat:
         return self.place.seat
+
+    @property
+    def name(self) -> str:
+        """For messages."""
+        return f"worker {self.seat.worker} (pid {self.pid}, {self.seat.envs})"
 
     def is_over(self) -> bool:
         """Asked of the system: the sentinel stays open as long as a process lives that the worker has forked."""
@@ -133,13 +139,13 @@ class Crew:
                         since[worker] = min(since[worker], time.monotonic())
                 elif hand.is_over():
                     raise self.death(hand, doing)
-            late = [hand.seat.worker for hand in pending if time.monotonic() - since[hand.seat.worker] > limit]
-            if late and self.hang_timeout_s is not None:
-                self.hands[late[0]].process.kill()
-                raise self.timeout(late[0], doing, limit)
-            if late and not warned:
+            slow = [hand.seat.worker for hand in pending if time.monotonic() - since[hand.seat.worker] > limit]
+            if slow and self.hang_timeout_s is not None:
+                self.hands[slow[0]].process.kill()
+                raise self.timeout(slow[0], doing, limit)
+            if slow and not warned:
                 warned = True
-                self.warn_of_hang(late, doing)
+                self.warn_of_hang(slow, doing)
         return [facts[hand.seat.worker] for hand in hands]
 
     # ------------------------------------------------------------ listen
@@ -169,10 +175,7 @@ class Crew:
         try:
             return pickle.loads(data)
         except Exception as error:
-            raise WorkerError(
-                f"what worker {worker} (pid {hand.pid}, {hand.seat.envs}) sent {doing} cannot be unpickled: "
-                f"{type(error).__name__}: {error}"
-            ) from error
+            raise WorkerError(f"what {hand.name} sent {doing} cannot be unpickled: {type(error).__name__}: {error}") from error
 
     def send(self, worker: int, *message: Any) -> None:
         """To a worker that is gone nothing is sent; whoever waits for its answer hears of it."""
@@ -191,21 +194,11 @@ class Crew:
             hint = _MAIN_GUARD
         return ended(hand.seat, hand.pid, hand.process.exitcode, doing, hint)
 
-    def timeout(self, worker: int, doing: str, limit_s: float) -> WorkerTimeoutError:
-        hand = self.hands[worker]
-        return WorkerTimeoutError(
-            f"worker {worker} (pid {hand.pid}, {hand.seat.envs}) has not answered for {limit_s:g} seconds, {doing} "
-            f"(hang_timeout_s={self.hang_timeout_s:g})"
-        )
+    def timeout(self, worker: int, doing: str, waited_s: float) -> WorkerTimeoutError:
+        return late(self.hands[worker].name, doing, waited_s, self.hang_timeout_s)
 
     def warn_of_hang(self, workers: Sequence[int], doing: str) -> None:
-        names = ", ".join(f"worker {w} (pid {self.hands[w].pid}, {self.hands[w].seat.envs})" for w in workers)
-        warnings.warn(
-            f"{names} has not answered for {WARN_AFTER_S:g} seconds, {doing}; still waiting: set hang_timeout_s to make that "
-            f"an error",
-            RuntimeWarning,
-            stacklevel=2,
-        )
+        warn_of_hang([self.hands[worker].name for worker in workers], doing)
 
     # ------------------------------------------------------------ end
 

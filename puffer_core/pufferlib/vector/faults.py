@@ -1,14 +1,29 @@
-"""What went wrong in a worker process, in words, and as the exception that the parent raises."""
+"""What went wrong in a worker, in words, and as the exception that the parent raises; how long one waits before it is wrong."""
 
 from __future__ import annotations
 
 import re
 import signal
 import traceback
+import warnings
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import pufferlib.errors
-from pufferlib.errors import ActionError, ConfigError, PufferError, WorkerError
+from pufferlib.errors import ActionError, ConfigError, PufferError, WorkerError, WorkerTimeoutError
+
+LOOK_S = 0.1
+"""How often somebody who waits looks for dead workers."""
+CHECK_S = 1.0
+"""While batches keep coming, dead and hanging workers are looked for this often."""
+WARN_AFTER_S = 30.0
+"""A worker that has not answered for so long is worth a warning, where no hang limit is set."""
+START_S = 60.0
+"""What a worker gets to start and to import what it needs, before its time counts."""
+BUILD_FACTOR = 10
+"""Building envs may take so many times the hang limit of a step."""
+STOP_S = 2.5
+"""What workers get to close their envs; then they are killed."""
 
 PLAIN_KINDS: dict[str, type[Exception]] = {"TypeError": TypeError, "ValueError": ValueError}
 """Raised as they are when an env is built: wrong arguments, as without workers."""
@@ -89,6 +104,22 @@ def ended(seat: Seat, pid: int | None, code: int | None, doing: str, hint: str =
     else:
         how = f"ended with exit code {code}"
     return WorkerError(f"worker {seat.worker} (pid {pid}, {seat.envs}) {how} {doing}{f'; {hint}' if hint else ''}")
+
+
+def late(name: str, doing: str, waited_s: float, hang_timeout_s: float | None) -> WorkerTimeoutError:
+    """A worker, named as in "worker 1 (pid 4711, env 1)", that has not answered within its limit."""
+    setting = "" if hang_timeout_s is None else f" (hang_timeout_s={hang_timeout_s:g})"
+    return WorkerTimeoutError(f"{name} has not answered for {waited_s:g} seconds, {doing}{setting}")
+
+
+def warn_of_hang(names: Iterable[str], doing: str) -> None:
+    """For where there is no limit."""
+    warnings.warn(
+        f"{', '.join(names)} has not answered for {WARN_AFTER_S:g} seconds, {doing}; still waiting: set hang_timeout_s to make "
+        f"that an error",
+        RuntimeWarning,
+        stacklevel=3,
+    )
 
 
 def _safe_text(error: BaseException) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import secrets
+from collections.abc import Sequence
 from typing import Any
 
 from pufferlib.errors import ConfigError, SpaceError
@@ -23,21 +24,20 @@ def spin_ns(processes: int) -> int:
     return SPIN_NS if processes <= available_cpus() else 0
 
 
-def make_places(shape: VecShape, seed: Any, start_method: str) -> list[Place]:
+def seats(shape: VecShape, seed: Any) -> list[tuple[Seat, tuple[int, ...]]]:
+    """[worker]: which envs it has, and the entropy for its global random generators, unlike anybody else's."""
     share = shape.envs_per_worker
     seeds = spread_seed(secrets.randbits(63) if seed is None else seed, shape.num_envs)
     return [
-        Place(
-            Seat(worker, worker * share, share),
-            shape.num_batches,
-            shape.num_workers,
-            spin_ns(shape.num_workers),
-            (worker, *seeds[worker * share : (worker + 1) * share]),
-            0 if start_method == "forkserver" else os.getpid(),
-            in_main_thread(),
-        )
+        (Seat(worker, worker * share, share), (worker, *seeds[worker * share : (worker + 1) * share]))
         for worker in range(shape.num_workers)
     ]
+
+
+def make_places(seated: Sequence[tuple[Seat, tuple[int, ...]]], groups: int, start_method: str) -> list[Place]:
+    """What each worker process is told."""
+    workers, parent = len(seated), 0 if start_method == "forkserver" else os.getpid()
+    return [Place(seat, groups, workers, spin_ns(workers), entropy, parent, in_main_thread()) for seat, entropy in seated]
 
 
 def check_same(first: EnvFacts, other: EnvFacts, worker: int) -> None:

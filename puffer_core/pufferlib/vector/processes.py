@@ -7,54 +7,27 @@ infos travel by pipe, and only when there are any. A worker that raises, dies or
 
 from __future__ import annotations
 
-import atexit
 import contextlib
 import time
-import warnings
-import weakref
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any, NoReturn
-
-import numpy as np
+from typing import Any
 
 from pufferlib.buffers import Buffers
 from pufferlib.env import PufferEnv
-from pufferlib.errors import ActionError, ClosedError, ConfigError, WorkerError
+from pufferlib.errors import ActionError, ConfigError, WorkerError
 from pufferlib.native._flags import FAILED, FAILURE, WAIT_OVER, Flags, flags_bytes
 from pufferlib.vector.arguments import with_arguments
-from pufferlib.vector.crew import LOOK_S, WARN_AFTER_S, Crew
-from pufferlib.vector.faults import Failure
-from pufferlib.vector.logs import merge_logs
-from pufferlib.vector.places import check_hang_timeout, check_same, make_places, spin_ns
-from pufferlib.vector.seeding import env_seeds
+from pufferlib.vector.crew import Crew
+from pufferlib.vector.faults import CHECK_S, LOOK_S, WARN_AFTER_S, Failure
+from pufferlib.vector.places import make_places, spin_ns
 from pufferlib.vector.shape import VecShape
 from pufferlib.vector.shared_memory import SharedBlock, arrays_in, layout_bytes
-from pufferlib.vector.vec_env import Info, VecEnv
+from pufferlib.vector.vec_env import EnvFacts, Info
 from pufferlib.vector.worker import REQUEST, RESET, STEP
-
-CHECK_S = 1.0
-"""While batches keep coming, dead and hanging workers are looked for this often."""
+from pufferlib.vector.workers import Order, WorkerVec
 
 
-@dataclass
-class Order:
-    """What a group was last told to do, and when."""
-
-    kind: int
-    source: int
-    target: int
-    seeds: list[int] | None
-    options: Info | None
-    since: float
-    warned: bool = False
-
-    @property
-    def doing(self) -> str:
-        return "in step()" if self.kind == STEP else "in reset()"
-
-
-class ProcessesVec(VecEnv):
+class ProcessesVec(WorkerVec):
     """`num_workers` processes with one batch of envs each.
 
     start_method: fork, spawn or forkserver; None: fork on Linux unless CUDA is in use already, else spawn
@@ -77,50 +50,32 @@ class ProcessesVec(VecEnv):
         hang_timeout_s: float | None = None,
         restart_workers: bool = False,
     ) -> None:
-        check_hang_timeout(hang_timeout_s)
-        if not isinstance(restart_workers, bool):
-            raise ConfigError(f"restart_workers must be True or False, got {restart_workers!r}")
         self._maker = maker
         self._crew = Crew(maker, start_method, hang_timeout_s)
-        places = make_places(shape, seed, self._crew.start_method)
-        self._restart_workers = restart_workers
-        self._restarts = 0
-        self._replaced: set[int] = set()
-        self._ended_by = ""
-        self._orders: list[Order] = [Order(STEP, 0, 0, None, None, 0.0)] * shape.num_batches
         self._busy: set[int] = set()
         """Groups that were told to do something and whose end was not seen yet."""
-        self._ready: set[int] = set()
-        """Groups that are done, of which the caller does not know yet."""
-        self._checked = time.monotonic()
-        self._infos: list[list[Info]] = [[] for _ in range(shape.num_batches)]
         self._block: SharedBlock | None = None
-        self._flags_block = SharedBlock(flags_bytes(shape.num_batches, shape.num_workers))
-        memory, workers = self._flags_block.memory, shape.num_workers
-        self._flags = Flags(memory, shape.num_batches, workers, spin_ns=spin_ns(workers + 1), clear=True)
-        self._workers_of = [
-            range(group * shape.num_workers // shape.num_batches, (group + 1) * shape.num_workers // shape.num_batches)
-            for group in range(shape.num_batches)
-        ]
-        _close_at_exit(self)
-        try:
-            facts = self._crew.start(places, self._flags_block)
-            for worker, other in enumerate(facts[1:], 1):
-                check_same(facts[0], other, worker)
-            self._facts = facts[0]
-            super().__init__(facts[0], shape, seed=seed, in_order=in_order)
-        except BaseException:
-            self.is_closed = True
-            self._close()
-            raise
+        groups, workers = shape.num_batches, shape.num_workers
+        self._flags_block = SharedBlock(flags_bytes(groups, workers))
+        self._flags = Flags(self._flags_block.memory, groups, workers, spin_ns=spin_ns(workers + 1), clear=True)
+        super().__init__(shape, seed=seed, in_order=in_order, hang_timeout_s=hang_timeout_s, restart_workers=restart_workers)
+
+    def _start(self, shape: VecShape) -> list[EnvFacts]:
+        places = make_places(self._seats, shape.num_batches, self._crew.start_method)
+        return self._crew.start(places, self._flags_block)
+
+    def _stop(self) -> list[Failure]:
+        failures = self._crew.stop(self._flags.order_one)
+        for block in (self._flags_block, self._block):
+            if block is not None:
+                block.close()
+        return failures
 
     # ------------------------------------------------------------ storage
 
     def allocate(self, slots: int) -> Buffers:
-        self._check_open()
-        self._settle_all()
         storage = super().allocate(slots)
-        self._request_all("attach", slots)
+        self._request("attach", range(self.num_workers), slots)
         return storage
 
     def _new_storage(self, slots: int) -> Buffers:
@@ -174,12 +129,6 @@ class ProcessesVec(VecEnv):
                     self._read_infos(found)
                 return found
 
-    def _take_infos(self, group: int) -> list[Info]:
-        if not self._infos[group]:
-            return []
-        infos, self._infos[group] = self._infos[group], []
-        return infos
-
     def _read_infos(self, group: int) -> None:
         for worker in self._workers_of[group]:
             if self._flags.status(worker):
@@ -203,27 +152,12 @@ class ProcessesVec(VecEnv):
     def _rebuild(self, arguments: Info) -> None:
         self._settle_all()
         self._ready.clear()
-        refusals = [text for text in self._request_all("rebuild", arguments) if text]
+        everybody = range(self.num_workers)
+        refusals = [text for text in self._request("rebuild", everybody, arguments) if text]
         if refusals:
-            self._request_all("rebuild", self.changed_arguments)
+            self._request("rebuild", everybody, self.changed_arguments)
             raise ConfigError(refusals[0])
         self._crew.set_maker(with_arguments(self._maker, arguments))
-
-    def drain_log(self) -> dict[str, float]:
-        self._check_open()
-        self._settle_all()
-        log = dict(merge_logs(answer for answer in self._request_all("drain") if answer))
-        if self._restarts:
-            log["worker_restarts"] = float(self._restarts)
-            log.setdefault("n", 0.0)
-        return log
-
-    def _render(self) -> Any:
-        self._settle_all()
-        return self._request("render", [0])[0]
-
-    def _request_all(self, name: str, *arguments: Any) -> list[Any]:
-        return self._request(name, range(self.num_workers), *arguments)
 
     def _request(self, name: str, workers: Sequence[int], *arguments: Any) -> list[Any]:
         """What these workers, which have nothing to do, answer. None from one that is lost but will be replaced."""
@@ -291,7 +225,7 @@ class ProcessesVec(VecEnv):
             if group in self._busy or not self._restart_workers:
                 doing = self._orders[group].doing if group in self._busy else "while it had nothing to do"
                 self._lost(worker, self._crew.death(self._crew.hands[worker], doing))
-        limit = self._crew.hang_timeout_s
+        limit = self._hang_timeout_s
         for group in sorted(self._busy):
             order = self._orders[group]
             if now - order.since <= (WARN_AFTER_S if limit is None else limit):
@@ -306,92 +240,20 @@ class ProcessesVec(VecEnv):
                 order.warned = True
                 self._crew.warn_of_hang(late, order.doing)
 
-    def _lost(self, worker: int, error: Exception) -> None:
-        """A worker failed: replace it, or end everything with this error."""
-        if not self._restart_workers:
-            self._end(error)
-        if worker in self._replaced and not self._flags.steps(worker):
-            self._end(error)  # it would only fail again
-        warnings.warn(f"{str(error).splitlines()[0]}; restarting this worker", RuntimeWarning, stacklevel=2)
-        try:
-            self._replace(worker)
-        except Exception as second:
-            self._end(second)
+    def _is_unproven(self, worker: int) -> bool:
+        return super()._is_unproven(worker) and not self._flags.steps(worker)
 
     def _replace(self, worker: int) -> None:
-        """Start a new worker and its envs; its rows are cut off at their last observations."""
-        group = self._group_of(worker)
-        order, was_done = self._orders[group], self._flags.is_done(worker)
-        share = self.num_agents // self.num_workers
-        rows = slice(worker * share, (worker + 1) * share)
-        last = self._slot_views[order.source].observations[rows].copy()
-        self._flags.replace(worker)
-        check_same(self._facts, self._crew.replace(worker, self._flags_block), worker)
-        self._replaced.add(worker)
-        self._restarts += 1
-        self._request("attach", [worker], len(self._slot_views))
-        seeds = self._seeds_of(worker, order.seeds)
-        if order.kind == STEP:
-            entropy = (*self._crew.hands[worker].place.entropy, self._restarts)
-            seeds = env_seeds(int(np.random.SeedSequence(entropy).generate_state(1)[0]), self.envs_per_worker)
-        infos = self._request("reset", [worker], order.target, seeds, order.options)[0]
-        self._infos[group] += infos or []
-        if order.kind == STEP:
-            view = self._slot_views[order.target][rows]
-            view.final_observations[...] = last
-            view.rewards[...] = 0
-            view.terminals[...] = False
-            view.truncations[...] = True
-            view.masks[...] = False  # nothing was learnt from an action that no env answered
+        was_done = self._flags.is_done(worker)
+        super()._replace(worker)
         if not was_done:
             self._flags.finish_for(worker)
 
-    def _group_of(self, worker: int) -> int:
-        return worker * self.num_batches // self.num_workers
+    def _start_again(self, worker: int) -> EnvFacts:
+        self._flags.replace(worker)
+        facts = self._crew.replace(worker, self._flags_block)
+        self._request("attach", [worker], len(self._slot_views))
+        return facts
 
-    def _seeds_of(self, worker: int, seeds: list[int] | None) -> list[int] | None:
-        """Of a group's seeds, those of one of its workers."""
-        if seeds is None:
-            return None
-        first = (worker - self._workers_of[self._group_of(worker)][0]) * self.envs_per_worker
-        return seeds[first : first + self.envs_per_worker]
-
-    def _end(self, error: Exception) -> NoReturn:
-        """Raise an error after which no worker is left."""
-        self._ended_by = str(error).splitlines()[0]
-        self.close()
-        raise error
-
-    # ------------------------------------------------------------ the end
-
-    def __del__(self) -> None:
-        self.close()
-
-    def _check_open(self) -> None:
-        if self.is_closed and self._ended_by:
-            raise ClosedError(f"this {type(self).__name__} is closed since {self._ended_by}; make a new one")
-        super()._check_open()
-
-    def _close(self) -> None:
-        failures = self._crew.stop(self._flags.order_one)
-        for block in (self._flags_block, self._block):
-            if block is not None:
-                block.close()
-        for failure in failures:
-            warnings.warn(failure.text, RuntimeWarning, stacklevel=3)
-
-
-_open_vecs: weakref.WeakSet[ProcessesVec] = weakref.WeakSet()
-
-
-def _close_at_exit(vec: ProcessesVec) -> None:
-    """Registered after multiprocessing's own handler, which would wait for the workers, so it runs before that one."""
-    if not _open_vecs:
-        atexit.unregister(_close_all)
-        atexit.register(_close_all)
-    _open_vecs.add(vec)
-
-
-def _close_all() -> None:
-    for vec in list(_open_vecs):
-        vec.close()
+    def _reset_again(self, worker: int, order: Order, seeds: list[int] | None) -> list[Info]:
+        return self._request("reset", [worker], order.target, seeds, order.options)[0] or []
