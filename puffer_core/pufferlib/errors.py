@@ -69,6 +69,10 @@ class CheckpointError(PufferError, RuntimeError):
     """A checkpoint is missing, damaged, or belongs to another policy or environment."""
 
 
+class ExportError(PufferError, RuntimeError):
+    """A policy cannot be written in a format, or what was written does not compute what the policy does."""
+
+
 class NonFiniteError(PufferError, ArithmeticError):
     """NaN or infinity in observations, rewards or losses; the message names which."""
 

@@ -106,10 +106,12 @@ class _Stage(nn.Sequential):
 
     def __init__(self, inputs: int, outputs: int) -> None:
         convolution = layer_init(nn.Conv2d(inputs, outputs, 3, padding=1), std=1.0)
-        super().__init__(convolution, nn.MaxPool2d(3, 2, padding=1), _Residual(outputs), _Residual(outputs))
+        super().__init__(convolution, nn.MaxPool2d(3, 2, padding=1), ImageResidual(outputs), ImageResidual(outputs))
 
 
-class _Residual(nn.Module):
+class ImageResidual(nn.Module):
+    """x + conv(relu(conv(relu(x))))."""
+
     def __init__(self, channels: int) -> None:
         super().__init__()
         self.first = layer_init(nn.Conv2d(channels, channels, 3, padding=1))
