@@ -122,8 +122,8 @@ class Case:
 
 
 def assert_near(found: torch.Tensor, exact: torch.Tensor) -> None:
-    """Within float32's rounding of sums of this size."""
-    assert (found.double() - exact).abs().max() <= 5e-6 * max(1.0, float(exact.abs().max()))
+    """Within float32's rounding of sums of some thousand terms, which may cancel."""
+    assert (found.double() - exact).abs().max() <= 2e-5 * max(1.0, float(exact.abs().max()))
 
 
 @pytest.mark.parametrize("instructions", SETS)
