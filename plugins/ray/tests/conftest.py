@@ -2,16 +2,12 @@
 
 import functools
 import os
-import signal
 import sys
-import time
 
-import gymnasium
-import numpy as np
 import pytest
-from gymnasium import spaces
 
 import pufferlib
+from pufferlib.testing.workers import Failing, Ticking
 
 ray = pytest.importorskip("ray", reason="Ray is not installed: pip install 'pufferlib[ray]'")
 pytest.importorskip("pufferlib_ray", reason="the plugin is not installed: pip install -e plugins/ray")
@@ -23,77 +19,11 @@ ray.cloudpickle.register_pickle_by_value(sys.modules[__name__])
 QUARTER = {"CPU": 0.25}
 
 
-class Ticking(gymnasium.Env):
-    """The observation is (steps in this episode, a draw of the own generator); reward 1; ends at `horizon`."""
-
-    observation_space = spaces.Box(0, 1000, (2,), np.float32)
-    action_space = spaces.Discrete(2)
-    horizon = 5
-    truncates = False
-
-    def __init__(self, **settings):
-        self.__dict__.update(settings)
-        self.t = 0
-
-    def obs(self):
-        return np.array([self.t, self.draw], np.float32)
-
-    def info(self):
-        return {}
-
-    def reset(self, *, seed=None, options=None):
-        super().reset(seed=seed)
-        self.t, self.draw = 0, self.np_random.random()
-        return self.obs(), dict(options or {})
-
-    def step(self, action):
-        self.t += 1
-        over = self.t >= self.horizon
-        return self.obs(), 1.0, over and not self.truncates, over and self.truncates, self.info()
-
-
 class Telling(Ticking):
     """Says in every info which process it lives in, and on which node."""
 
     def info(self):
         return {"pid": os.getpid(), "node": ray.get_runtime_context().get_node_id()}
-
-
-class Needs(Exception):
-    """Cannot be unpickled: it would be rebuilt with one argument."""
-
-    def __init__(self, a, b):
-        super().__init__(f"{a}/{b}")
-
-
-class Failing(Ticking):
-    """Goes wrong in its third step; `once` is a file that keeps it from doing so again."""
-
-    how, once = "raise", None
-
-    def __init__(self, **settings):
-        super().__init__(**settings)
-        if self.how == "init":
-            raise Needs("no", "licence")
-
-    def step(self, action):
-        if self.t == 2 and not (self.once and os.path.exists(self.once)):
-            if self.once:
-                open(self.once, "w").close()
-            if self.how == "raise":
-                raise Needs("speed", 3)
-            if self.how == "sigkill":
-                os.kill(os.getpid(), signal.SIGKILL)
-            if self.how == "exit":
-                os._exit(3)
-            if self.how == "info":
-                return (*super().step(action)[:4], {"hook": lambda: None})
-            time.sleep(10**6)
-        return super().step(action)
-
-    def close(self):
-        if self.how == "close":
-            raise Needs("close", 1)
 
 
 @pytest.fixture(scope="session")

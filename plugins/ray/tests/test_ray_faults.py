@@ -26,9 +26,9 @@ def run(vec, steps=5):
     [
         (
             "init",
-            rf"^envs 2-3 \(worker 1, {PLACE}\) raised Needs: no/licence in __init__\(\); its traceback.*\n(.*\n)*.*in __init__",
+            rf"^envs 2-3 \(worker 1, {PLACE}\) raised NeedsTwo: no/licence in __init__\(\); its trace.*\n(.*\n)*.*in __init__",
         ),
-        ("raise", rf"^env 2 \(worker 1, {PLACE}\) raised Needs: speed/3 in step\(\); its traceback follows\n(.*\n)*.*in step"),
+        ("raise", rf"^env 2 \(worker 1, {PLACE}\) raised NeedsTwo: speed/3 in step\(\); its traceback follows\n(.*\n)*.*in step"),
         ("info", rf"^env 2 \(worker 1, {PLACE}\) returned an info that cannot be sent.*hook"),
         ("sigkill", rf"^worker 1 \({PLACE}, envs 2-3\) was lost in step\(\): ActorDiedError: .*worker process has died"),
         ("exit", rf"^worker 1 \({PLACE}, envs 2-3\) was lost in step\(\): ActorDiedError: .*worker process has died"),
@@ -69,7 +69,7 @@ def test_with_batches_of_one_env_a_lost_worker_is_found_while_the_others_go_on(t
 
 def test_what_close_raises_is_a_warning(ticking, failing, on_ray):
     vec = on_ray([ticking, ticking, ticking, failing(how="close")])
-    with pytest.warns(RuntimeWarning, match=rf"env 3 .*{PLACE}.*Needs: close/1"):
+    with pytest.warns(RuntimeWarning, match=rf"env 3 .*{PLACE}.*NeedsTwo: close/1"):
         vec.close()
 
 

@@ -1,51 +1,11 @@
-"""Envs for the tests of worker processes. They are defined in a fixture, as a user's own would be in a script."""
+"""Envs for the tests of worker processes, given by fixtures as a user's own would be defined in a script."""
 
 import os
-import signal
-import time
 
-import gymnasium
-import numpy as np
 import pytest
-from gymnasium import spaces
 
 import pufferlib
-
-
-class Ticking(gymnasium.Env):
-    """The observation is (steps in this episode, a draw of the own generator); reward 1; ends at `horizon`."""
-
-    observation_space = spaces.Box(0, 1000, (2,), np.float32)
-    action_space = spaces.Discrete(2)
-    horizon = 5
-    truncates = False
-
-    def __init__(self, **settings):
-        self.__dict__.update(settings)
-        self.t = 0
-
-    def obs(self):
-        return np.array([self.t, self.draw], np.float32)
-
-    def info(self):
-        return {}
-
-    def reset(self, *, seed=None, options=None):
-        super().reset(seed=seed)
-        self.t, self.draw = 0, self.np_random.random()
-        return self.obs(), {}
-
-    def step(self, action):
-        self.t += 1
-        over = self.t >= self.horizon
-        return self.obs(), 1.0, over and not self.truncates, over and self.truncates, self.info()
-
-
-class NeedsTwo(Exception):
-    """Cannot be unpickled: it would be rebuilt with one argument."""
-
-    def __init__(self, a, b):
-        super().__init__(f"{a}/{b}")
+from pufferlib.testing.workers import Failing, NeedsTwo, Ticking
 
 
 class Boom(Ticking):
@@ -73,25 +33,6 @@ class Boom(Ticking):
         self.maybe("close")
 
 
-class Vanish(Ticking):
-    """Ends its process, or never answers, in the third step; `once` is a file that keeps it from doing so again."""
-
-    how, once = "sigkill", None
-
-    def step(self, action):
-        if self.t == 2 and not (self.once and os.path.exists(self.once)):
-            if self.once:
-                open(self.once, "w").close()
-            if self.how == "sigkill":
-                os.kill(os.getpid(), signal.SIGKILL)
-            if self.how == "exit":
-                os._exit(3)
-            if self.how == "raise":
-                raise KeyError("speed")
-            time.sleep(10**6)
-        return super().step(action)
-
-
 @pytest.fixture
 def ticking():
     return Ticking
@@ -104,7 +45,7 @@ def boom():
 
 @pytest.fixture
 def vanish():
-    return Vanish
+    return Failing
 
 
 @pytest.fixture
