@@ -1,0 +1,1 @@
+from pufferlib_ocean.convert.convert import Convert as Convert
