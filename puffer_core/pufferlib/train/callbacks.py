@@ -132,7 +132,10 @@ def load_callbacks(paths: Iterable[str]) -> list[Callback]:
             found = getattr(importlib.import_module(module), name)
         except (ImportError, AttributeError, ValueError) as error:
             raise ConfigError(f"--callback {path}: cannot be imported: {error}") from None
-        callback = found if isinstance(found, Callback) or not callable(found) else found()
+        try:
+            callback = found if isinstance(found, Callback) or not callable(found) else found()
+        except Exception as error:
+            raise ConfigError(f"--callback {path}: cannot be made: {describe(error)}") from error
         if not isinstance(callback, Callback):
             raise ConfigError(
                 f"--callback {path}: must be a pufferlib.Callback, its class or a function that makes one, got {found!r}"
