@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pufferlib.buffers import Buffers
     from pufferlib.config.train_config import TrainConfig
     from pufferlib.env import PufferEnv
-    from pufferlib.eval import load_policy
+    from pufferlib.loading import load_policy
     from pufferlib.make import emulate, list_envs, make, register
     from pufferlib.native import get_include
     from pufferlib.structure import structure_of, unflatten
@@ -45,7 +45,7 @@ _HOME = {
     "from_vector": "pufferlib.bridges",
     "get_include": "pufferlib.native",
     "list_envs": "pufferlib.make",
-    "load_policy": "pufferlib.eval",
+    "load_policy": "pufferlib.loading",
     "make": "pufferlib.make",
     "make_vec": "pufferlib.vector",
     "register": "pufferlib.make",

@@ -1,4 +1,4 @@
-"""Measure a policy: whole episodes, with exact recurrent states, and policies loaded from runs.
+"""Measure a policy: whole episodes, with exact recurrent states.
 
 policy = pufferlib.load_policy("runs/ocean-breakout/...")
 rows = evaluate(pufferlib.make("ocean-breakout", num_envs=8), policy, episodes=100)
@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,7 +16,7 @@ from gymnasium import spaces
 from torch import nn
 
 from pufferlib.buffers import Array, action_layout
-from pufferlib.errors import CheckpointError, ConfigError
+from pufferlib.errors import ConfigError
 from pufferlib.policies.distributions import distribution_of
 from pufferlib.policies.recurrent import map_state, reset_state
 from pufferlib.vector import VecEnv
@@ -191,53 +190,3 @@ class RandomActor:
 
     def forget(self, ended: Array) -> None:
         """Nothing is remembered."""
-
-
-def load_policy(
-    run_or_checkpoint: str | Path, observation_space: Any = None, action_space: Any = None, *, device: str = "cpu"
-) -> nn.Module:
-    """The policy of a run directory's newest good checkpoint, or of one checkpoint file, in evaluation mode.
-
-    observation_space, action_space: left out, they are those of the run's env
-    Raises CheckpointError if there is no readable checkpoint or it does not fit, ConfigError if it is no run directory.
-    """
-    from pufferlib.train.checkpoint import load_policy as load
-
-    path = Path(run_or_checkpoint)
-    if observation_space is None or action_space is None:
-        observation_space, action_space = spaces_of(path)
-    if path.is_file():
-        return load(path, observation_space, action_space, device)
-    return load(newest_checkpoint(path), observation_space, action_space, device)
-
-
-def newest_checkpoint(run_dir: str | Path) -> Path:
-    """The newest checkpoint of a run that can be read; damaged ones are passed over with a warning."""
-    from pufferlib.train.checkpoint import read_checkpoint
-    from pufferlib.train.run_dir import RunDirectory
-
-    found = RunDirectory.open(run_dir).checkpoints()
-    for path in found:
-        try:
-            read_checkpoint(path)
-        except CheckpointError as error:
-            log.warning("%s; trying the one before it", error)
-        else:
-            return path
-    reason = f"none of its {len(found)} checkpoints can be read" if found else "it has no checkpoint yet"
-    raise CheckpointError(f"{run_dir}: {reason}")
-
-
-def spaces_of(path: Path) -> tuple[Any, Any]:
-    """Observation and action space of the env that a run directory, or the one that a checkpoint lies in, was trained on."""
-    from pufferlib.config.resolve import resolve
-    from pufferlib.make import make
-    from pufferlib.train.run_dir import RunDirectory
-
-    tables = RunDirectory.containing(path).tables()
-    config = resolve(tables["env_name"], base=tables)
-    env = make(config.env_name, num_envs=1, **config.env)
-    try:
-        return env.single_observation_space, env.single_action_space
-    finally:
-        env.close()

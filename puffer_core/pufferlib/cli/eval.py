@@ -18,6 +18,7 @@ from pufferlib.errors import CheckpointError, ConfigError, EnvNotFoundError
 
 if TYPE_CHECKING:
     from pufferlib.config.run_config import RunConfig
+    from pufferlib.config.wrappers_config import WrappersConfig
     from pufferlib.eval import Episode
 
 HELP = """\
@@ -30,6 +31,7 @@ Play episodes and print their returns. RUN_OR_ENV is a run directory, a checkpoi
   --video FILE          record the first world: .mp4, .webm, .mkv or .gif
   --fps N               steps per second of a video or window (as the game suggests)
   --policy WHAT         random, or a run directory or checkpoint (the run's own; for an environment: random)
+  --checkpoint WHICH    of a run directory: latest, best, or a file (latest)
   --num-envs N          worlds that play side by side (1)
   --seed S              makes the evaluation repeatable (random)
   --deterministic       take the likeliest action instead of sampling
@@ -46,6 +48,7 @@ SETTINGS = {
     "video": Setting(Kind("text"), ""),
     "fps": Setting(Kind("float", low=0.5, high=960)),
     "policy": Setting(Kind("text"), ""),
+    "checkpoint": Setting(Kind("text"), "latest"),
     "num_envs": Setting(Kind("int", low=1, high=1 << 20), 1),
     "seed": Setting(Kind("int", low=0, high=2**63 - 1)),
     "deterministic": Setting(Kind("bool"), False),
@@ -66,6 +69,7 @@ class Request:
 
     env_name: str
     env_kwargs: dict[str, Any]
+    wrappers: WrappersConfig
     policy: str
     """`random`, or a run directory or checkpoint."""
     options: dict[str, Any]
@@ -102,7 +106,7 @@ def read_request(arguments: Arguments) -> Request:
     policy = options["policy"] or (arguments.positional[0] if is_run else RANDOM)
     if policy != RANDOM and not Path(policy).exists():
         raise CheckpointError(f"--policy {policy}: there is no such run directory or checkpoint; `random` plays at random")
-    return Request(config.env_name, config.env, policy, options)
+    return Request(config.env_name, config.env, config.wrappers, policy, options)
 
 
 def check_options(options: dict[str, Any]) -> None:
@@ -162,15 +166,15 @@ def frames_mode(target: Any) -> str | None:
     return "rgb_array" if takes_it else None
 
 
-def build_policy(request: Request, observation_space: Any, action_space: Any) -> Any:
+def build_policy(request: Request, env: Any) -> Any:
     """The policy, or None for random play."""
     if request.policy == RANDOM:
         return None
-    from pufferlib.eval import load_policy
+    from pufferlib.loading import load_policy
     from pufferlib.train.device import choose_device
 
     request.options["device"] = str(choose_device(request.options["device"]))
-    return load_policy(request.policy, observation_space, action_space, device=request.options["device"])
+    return load_policy(request.policy, request.options["checkpoint"], env, device=request.options["device"])
 
 
 # ---------------------------------------------------------------- measuring
@@ -191,7 +195,8 @@ def measure(request: Request) -> int:
         render_mode=mode, seed=options["seed"], **request.env_kwargs,
     )  # fmt: skip
     try:
-        policy = build_policy(request, env.single_observation_space, env.single_action_space)
+        env = request.wrappers.around_observations(env)
+        policy = build_policy(request, env)
         play_all = functools.partial(
             evaluate, env, policy, count, deterministic=options["deterministic"], seed=options["seed"],
             device=options["device"],
@@ -255,15 +260,14 @@ def show(value: float) -> str:
 def play(request: Request) -> int:
     """Watch and play until the window is closed or the episodes are over; print the table of what was finished."""
     from pufferlib.eval import Actor, RandomActor
-    from pufferlib.makers import env_maker
     from pufferlib.render.play import WindowPlayer
     from pufferlib.vector.seeding import env_seeds
 
     options = request.options
     spec, target = find_target(request.env_name)
-    env = env_maker(target, {**spec.kwargs, **request.env_kwargs}, frames_mode(target))(num_envs=1)
+    env, seen = one_world(request, spec, target)
     try:
-        policy = build_policy(request, env.single_observation_space, env.single_action_space)
+        policy = build_policy(request, seen)
         actor: Any = None
         if policy is not None:
             actor = Actor(
@@ -287,6 +291,24 @@ def play(request: Request) -> int:
     finally:
         env.close()
     return 0
+
+
+def one_world(request: Request, spec: Any, target: Any) -> tuple[Any, Any]:
+    """A batch of one world, and the same as the policy sees it, with the wrappers of observations that there are."""
+    import pufferlib
+    from pufferlib.makers import env_maker
+    from pufferlib.vector.batches import as_batch
+
+    if not request.wrappers.change_observations:
+        env = env_maker(target, {**spec.kwargs, **request.env_kwargs}, frames_mode(target))(num_envs=1)
+        return env, env
+    bare = pufferlib.make(request.env_name, backend="serial", render_mode=frames_mode(target), **request.env_kwargs)
+    try:
+        seen = request.wrappers.around_observations(bare)
+        return as_batch(seen), seen
+    except BaseException:
+        bare.close()
+        raise
 
 
 class Tally:

@@ -206,7 +206,20 @@ def describe_env(env: Any) -> dict[str, Any]:
         "observation_space": space_signature(env.single_observation_space),
         "action_space": space_signature(env.single_action_space),
         "num_agents": int(env.num_agents),
+        "wrappers": observation_wrappers(env),
     }
+
+
+def observation_wrappers(env: Any) -> list[str]:
+    """The wrappers that change observations, outermost first, by their keys in `state_dict`: `<depth>/<class>`."""
+    from pufferlib.wrappers.base import VecWrapper
+
+    found = []
+    while isinstance(env, VecWrapper):
+        if "observations" in env.owned:
+            found.append(env.key)
+        env = env.env
+    return found
 
 
 def space_signature(space: gymnasium.spaces.Space[Any]) -> str:
@@ -237,21 +250,22 @@ def latest_checkpoint(folder: str | PathLike[str]) -> Path | None:
     return None
 
 
-def load_policy(path: str | PathLike[str], observation_space: Any, action_space: Any, device: str = "cpu") -> nn.Module:
-    """Rebuild the policy of a checkpoint that was made by `build_policy`, with its weights, in evaluation mode.
+def build_saved_policy(
+    content: dict[str, Any], observation_space: Any, action_space: Any, path: str | PathLike[str]
+) -> nn.Module:
+    """Rebuild the policy of a checkpoint's `content` that was made by `build_policy`, with its weights, in evaluation mode.
 
-    Raises CheckpointError if the file is damaged, the policy is a class of your own, or the spaces are others.
+    Raises CheckpointError, naming `path`, if the policy is a class of your own or the spaces are others.
     """
     from pufferlib.policies import build_policy
 
-    content = read_checkpoint(path, device)
     if content["policy_spec"] is None:
         raise CheckpointError(f"{path} holds a policy of your own: build it and load its weights, the entry 'policy' of the file")
     for key, space in (("observation_space", observation_space), ("action_space", action_space)):
         if content["env"][key] != space_signature(space):
             raise CheckpointError(f"{path} was made for {key} {content['env'][key]}, got {space_signature(space)}")
     name, kwargs = content["policy_spec"]
-    policy: nn.Module = build_policy(name, observation_space, action_space, **kwargs).to(device)
+    policy: nn.Module = build_policy(name, observation_space, action_space, **kwargs)
     compare_networks(content["policy"], policy, path)
     policy.load_state_dict(content["policy"])
     return policy.eval()

@@ -87,21 +87,25 @@ class VecWrapper(VecEnv):
         """How many wrappers are inside."""
         return self.env.depth + 1 if isinstance(self.env, VecWrapper) else 0
 
+    @property
+    def key(self) -> str:
+        """`<depth>/<class>`, the wrapper's name in a checkpoint."""
+        return f"{self.depth}/{type(self).__name__}"
+
     def state_dict(self) -> dict[str, Any]:
         """Statistics of this wrapper and those inside, by `<depth>/<class>`. A trainer's checkpoint holds it."""
         inner = getattr(self.env, "state_dict", None)
         state: dict[str, Any] = dict(inner()) if inner else {}
         own = self.own_state()
-        return {**state, f"{self.depth}/{type(self).__name__}": own} if own else state
+        return {**state, self.key: own} if own else state
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Undo `state_dict`. Raises ConfigError, before anything is changed, if it is of other wrappers."""
         if set(state) != set(self.state_dict()):
             raise ConfigError(f"the state is of the wrappers {sorted(state)}, this env has {sorted(self.state_dict())}")
-        key = f"{self.depth}/{type(self).__name__}"
-        if key in state:
-            self.load_own_state(state[key])
-        rest = {name: part for name, part in state.items() if name != key}
+        if self.key in state:
+            self.load_own_state(state[self.key])
+        rest = {name: part for name, part in state.items() if name != self.key}
         if rest:
             self.env.load_state_dict(rest)  # type: ignore[attr-defined]
 

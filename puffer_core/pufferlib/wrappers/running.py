@@ -87,7 +87,8 @@ class NormalizeObservation(VecWrapper):
         outer.observations[...] = self._normal(inner.observations)
 
     def own_state(self) -> dict[str, Any]:
-        return self.moments.state()
+        """The statistics, and what else a policy needs to normalise observations itself; inf stands for no clip."""
+        return {**self.moments.state(), "epsilon": self.epsilon, "clip": np.inf if self.clip is None else self.clip}
 
     def load_own_state(self, state: Mapping[str, Any]) -> None:
         self.moments.load(state)

@@ -1,5 +1,7 @@
 """The default policies on structured observations, as they are."""
 
+from types import SimpleNamespace
+
 import gymnasium
 import numpy as np
 import pytest
@@ -47,12 +49,13 @@ def test_structured_envs_train_and_their_checkpoints_fit_no_other_structure(name
     trainer.fit()
     trainer.save_checkpoint(tmp_path / "a.pt")
     trainer.close()
-    loaded = pufferlib.load_policy(tmp_path / "a.pt", vec.single_observation_space, vec.single_action_space)
+    loaded = pufferlib.load_policy(tmp_path / "a.pt", env=vec)
     assert type(loaded) is type(policy)
     other = pufferlib.structure_of(spaces.Dict({"a": spaces.Discrete(4), "b": spaces.Box(-1, 1, (4,))})).box
     assert other.shape == vec.single_observation_space.shape
+    spaces_of_another = SimpleNamespace(single_observation_space=other, single_action_space=vec.single_action_space)
     with pytest.raises(pufferlib.errors.CheckpointError, match="observation_space"):
-        pufferlib.load_policy(tmp_path / "a.pt", other, vec.single_action_space)
+        pufferlib.load_policy(tmp_path / "a.pt", env=spaces_of_another)
 
 
 def encoded(space, value, **settings):

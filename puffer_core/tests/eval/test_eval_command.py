@@ -1,19 +1,16 @@
-"""`puffer eval` and load_policy, on a run made here."""
+"""`puffer eval`, on a run made here."""
 
 from __future__ import annotations
 
-import logging
 import shutil
 
 import numpy as np
 import pytest
-import torch
 
 import pufferlib
 from pufferlib.cli.main import main
 from pufferlib.env import PufferEnv
-from pufferlib.errors import CheckpointError, ConfigError
-from pufferlib.eval import Actor, newest_checkpoint
+from pufferlib.loading import find_checkpoint
 from pufferlib.render.commands import Frame
 
 pytest.importorskip("pufferlib_ocean", reason="the ocean package is not installed")
@@ -67,7 +64,7 @@ def test_one_seed_prints_one_table_and_flags_override_the_run(run_dir, capsys):
 
 
 def test_a_checkpoint_file_and_an_env_with_a_policy_are_evaluated(run_dir, capsys):
-    checkpoint = newest_checkpoint(run_dir)
+    checkpoint = find_checkpoint(run_dir)
     assert main(["eval", str(checkpoint), "--episodes", "1", "--deterministic"]) == 0
     assert main(["eval", "ocean-memory", "--policy", str(run_dir), "--episodes", "1"]) == 0
     assert main(["eval", str(run_dir), "--policy", "random", "--episodes", "1", "--num-envs", "3"]) == 0
@@ -165,46 +162,3 @@ def test_help_names_every_flag(capsys):
     assert main(["eval", "--help"]) == 0
     shown = capsys.readouterr().out
     assert all(f"--{key.replace('_', '-')} " in shown for key in SETTINGS)
-
-
-def test_load_policy_gives_the_trained_network(run_dir):
-    policy = pufferlib.load_policy(run_dir)
-    assert not policy.training
-    saved = torch.load(newest_checkpoint(run_dir), weights_only=True)["policy"]
-    assert all(torch.equal(value, saved[name]) for name, value in policy.state_dict().items())
-    from_file = pufferlib.load_policy(newest_checkpoint(run_dir))
-    observations = np.ones((2, 2), np.float32)
-    space = pufferlib.make("ocean-memory").single_action_space
-    acted = [Actor(p, space, 2, seed=0).act(observations).tolist() for p in (policy, from_file)]
-    assert acted[0] == acted[1]
-
-
-def test_a_damaged_checkpoint_is_passed_over_with_a_warning(run_dir, caplog):
-    newest = newest_checkpoint(run_dir)
-    newest.write_bytes(newest.read_bytes()[:1000])
-    with caplog.at_level(logging.WARNING):
-        assert newest_checkpoint(run_dir) != newest
-    assert newest.name in caplog.text
-    pufferlib.load_policy(run_dir)
-    for path in (run_dir / "checkpoints").iterdir():
-        path.write_bytes(b"")
-    with pytest.raises(CheckpointError, match="none of its"):
-        pufferlib.load_policy(run_dir)
-    assert main(["eval", str(run_dir)]) == 2
-
-
-def test_load_policy_says_what_is_missing(run_dir, tmp_path):
-    with pytest.raises(ConfigError, match="no such run directory"):
-        pufferlib.load_policy(tmp_path / "none")
-    with pytest.raises(ConfigError, match=r"config\.toml"):
-        pufferlib.load_policy(tmp_path)
-    lonely = tmp_path / "lonely.pt"
-    shutil.copy(newest_checkpoint(run_dir), lonely)
-    with pytest.raises(ConfigError, match=r"config\.toml"):
-        pufferlib.load_policy(lonely)
-    env = pufferlib.make("ocean-memory")
-    assert pufferlib.load_policy(lonely, env.single_observation_space, env.single_action_space) is not None
-    shutil.rmtree(run_dir / "checkpoints")
-    (run_dir / "checkpoints").mkdir()
-    with pytest.raises(CheckpointError, match="no checkpoint yet"):
-        pufferlib.load_policy(run_dir)

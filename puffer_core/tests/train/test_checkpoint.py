@@ -12,7 +12,8 @@ import torch
 from gymnasium import spaces
 
 from pufferlib.errors import CheckpointError
-from pufferlib.train.checkpoint import DamagedCheckpointError, latest_checkpoint, load_policy
+from pufferlib.loading import load_policy
+from pufferlib.train.checkpoint import DamagedCheckpointError, latest_checkpoint
 from pufferlib.train.puffe_rl import PuffeRL
 
 
@@ -170,10 +171,9 @@ def test_a_policy_can_be_rebuilt_from_its_checkpoint(fresh: Any, tmp_path: Any) 
     trainer = fresh("mingru", minibatch_size=50)
     go(trainer, 1)
     trainer.save_checkpoint(tmp_path / "1.pt")
-    space = trainer.env.single_observation_space, trainer.env.single_action_space
-    policy = load_policy(tmp_path / "1.pt", *space)
+    policy = load_policy(tmp_path / "1.pt", env=trainer.env)
     observations = torch.randn(5, 3)
     state = policy.initial_state(5)  # type: ignore[operator]
     torch.testing.assert_close(policy(observations, state), trainer.policy(observations, state))
     with pytest.raises(CheckpointError, match="action_space"):
-        load_policy(tmp_path / "1.pt", space[0], spaces.Discrete(9))
+        load_policy(tmp_path / "1.pt", env=fresh(env={"action_space": spaces.Discrete(9)}).env)

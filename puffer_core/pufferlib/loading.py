@@ -1,0 +1,159 @@
+"""Trained policies for use in other code.
+
+policy = pufferlib.load_policy("runs/ocean-breakout/20260101-120000-a1b2c3", "best")
+"""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from gymnasium import spaces
+from torch import Tensor, nn
+
+from pufferlib.errors import CheckpointError, ConfigError
+from pufferlib.train.checkpoint import (
+    DamagedCheckpointError,
+    build_saved_policy,
+    check_env_state,
+    observation_wrappers,
+    read_checkpoint,
+    unpack,
+)
+from pufferlib.train.run_dir import RunDirectory
+
+LATEST, BEST = "latest", "best"
+log = logging.getLogger("pufferlib.loading")
+
+
+def load_policy(run: str | Path, checkpoint: str | Path = LATEST, env: Any = None, *, device: str = "cpu") -> nn.Module:
+    """The policy of a run, ready to act: with its weights and the statistics of its inputs, in evaluation mode.
+
+    run: a run directory, or a checkpoint file
+    checkpoint: of a run directory: "latest", "best" (by the run's `best_metric`), or a file, which may be named as it is in
+        the folder of checkpoints: "4096.pt"
+    env: what it is to act in. Its spaces are compared with those that it was trained on. One that is wrapped as in training is
+        given the statistics of the wrappers, which then stand still; for one without NormalizeObservation, the policy
+        normalises observations itself. Left out: the run's own env
+    Returns a module whose `forward` is that of the policy contract (docs/policies.md), recurrent ones with `initial_state`.
+    Raises CheckpointError if there is no readable checkpoint, it does not fit, or the policy is a class of your own, ConfigError
+    if `run` is no run directory.
+    """
+    path = find_checkpoint(run, checkpoint)
+    content = read_checkpoint(path, device)
+    made = None
+    if env is None:
+        env = made = make_env_of(path)
+    try:
+        if content["env"]["wrappers"] == observation_wrappers(env):
+            if made is None:
+                _give_statistics(content, env, path)
+            return build_saved_policy(content, env.single_observation_space, env.single_action_space, path).to(device)
+        return _with_normalisation(content, env, path).to(device)
+    finally:
+        if made is not None:
+            made.close()
+
+
+def find_checkpoint(run: str | Path, checkpoint: str | Path = LATEST) -> Path:
+    """The file that `load_policy` reads; damaged ones are passed over with a warning, for the next newest or next best.
+
+    Raises CheckpointError if there is none, ConfigError if `run` is no run directory.
+    """
+    if Path(run).is_file():
+        if checkpoint != LATEST:
+            raise ConfigError(f"{run} is a checkpoint itself; checkpoint={str(checkpoint)!r} chooses one of a run directory")
+        return Path(run)
+    directory = RunDirectory.open(run)
+    if checkpoint in (LATEST, BEST):
+        return _first_readable(directory, str(checkpoint))
+    named = [path for path in (Path(checkpoint), directory.checkpoint_folder / checkpoint) if path.is_file()]
+    if not named:
+        there = ", ".join(path.name for path in directory.checkpoints())
+        raise CheckpointError(f"{run}: no checkpoint {str(checkpoint)!r}; there are latest, best{f', {there}' if there else ''}")
+    return named[0]
+
+
+def make_env_of(path: str | Path) -> Any:
+    """One world of the env that a run, or the one that a checkpoint lies in, was trained on. Raises ConfigError."""
+    from pufferlib.config.resolve import resolve
+    from pufferlib.make import make
+
+    tables = RunDirectory.containing(path).tables()
+    config = resolve(tables["env_name"], base=tables)
+    env = make(config.env_name, num_envs=1, num_workers=1, backend="serial", **config.env)
+    return config.wrappers.around_observations(env)
+
+
+class NormalisedPolicy(nn.Module):
+    """A policy in front of which observations are normalised as `NormalizeObservation` does it, by fixed statistics."""
+
+    mean: Tensor
+    scale: Tensor
+
+    def __init__(self, policy: nn.Module, statistics: dict[str, Any]) -> None:
+        super().__init__()
+        self.policy = policy
+        self.clip = float(statistics["clip"])
+        self.register_buffer("mean", torch.as_tensor(statistics["mean"], dtype=torch.float32))
+        scale = 1 / np.sqrt(statistics["var"] + statistics["epsilon"])
+        self.register_buffer("scale", torch.as_tensor(scale, dtype=torch.float32))
+        for name in ("distribution", "initial_state", "spec"):  # what a policy may have beside `forward`
+            if hasattr(policy, name):
+                setattr(self, name, getattr(policy, name))
+
+    def forward(self, observations: Tensor, *state: Any) -> Any:
+        """As the policy's own, of the observations as the env gives them."""
+        normal = (observations.float() - self.mean) * self.scale
+        return self.policy(normal.clamp(-self.clip, self.clip) if np.isfinite(self.clip) else normal, *state)
+
+
+def _first_readable(directory: RunDirectory, which: str) -> Path:
+    found = directory.best_checkpoints() if which == BEST else directory.checkpoints()
+    for path in found:
+        try:
+            read_checkpoint(path)
+        except DamagedCheckpointError as error:
+            log.warning("%s; trying the one before it", error)
+        else:
+            return path
+    if found:
+        raise CheckpointError(f"{directory.path}: none of its {len(found)} checkpoints can be read")
+    if which == BEST and directory.checkpoints():
+        raise CheckpointError(
+            f"{directory.path}: no episode ended before any of its checkpoints, so none is best; take the latest"
+        )
+    raise CheckpointError(f"{directory.path}: it has no checkpoint yet")
+
+
+def _give_statistics(content: dict[str, Any], env: Any, path: Path) -> None:
+    """The wrappers' statistics, if observations depend on them, to an env that is wrapped as in training."""
+    if not content["env"]["wrappers"]:
+        return
+    state = check_env_state(content, env, path)
+    if state:
+        env.load_state_dict(state)
+    layer: Any = env
+    while layer is not None:
+        if hasattr(layer, "update_statistics"):
+            layer.update_statistics = False
+        layer = getattr(layer, "env", None)
+
+
+def _with_normalisation(content: dict[str, Any], env: Any, path: Path) -> nn.Module:
+    """The policy for an env that lacks nothing but the outermost wrapper of observations, NormalizeObservation."""
+    trained, own = content["env"]["wrappers"], observation_wrappers(env)
+    if not trained or not trained[0].endswith("/NormalizeObservation") or trained[1:] != own:
+        names = [", ".join(name.partition("/")[2] for name in wrappers) or "no wrapper" for wrappers in (trained, own)]
+        raise CheckpointError(
+            f"{path}: observations went through {names[0]} in training, through {names[1]} here: wrap the env likewise"
+        )
+    statistics = unpack(content["env_state"])[trained[0]]
+    shape, clip = statistics["mean"].shape, statistics["clip"]
+    if env.single_observation_space.shape != shape:
+        raise CheckpointError(f"{path} was made for observations of shape {shape}, got {env.single_observation_space.shape}")
+    normal = spaces.Box(-clip, clip, shape, np.float32)
+    return NormalisedPolicy(build_saved_policy(content, normal, env.single_action_space, path), statistics).eval()
