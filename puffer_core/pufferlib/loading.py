@@ -18,7 +18,7 @@ from pufferlib.errors import CheckpointError, ConfigError
 from pufferlib.train.checkpoint import (
     DamagedCheckpointError,
     build_saved_policy,
-    check_env_state,
+    give_env_state,
     observation_wrappers,
     read_checkpoint,
     unpack,
@@ -133,9 +133,7 @@ def _give_statistics(content: dict[str, Any], env: Any, path: Path) -> None:
     """The wrappers' statistics, if observations depend on them, to an env that is wrapped as in training."""
     if not content["env"]["wrappers"]:
         return
-    state = check_env_state(content, env, path)
-    if state:
-        env.load_state_dict(state)
+    give_env_state(content, env, path)
     layer: Any = env
     while layer is not None:
         if hasattr(layer, "update_statistics"):

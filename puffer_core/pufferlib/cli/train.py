@@ -18,7 +18,7 @@ ENV may be left out where --config names it (env_name = "...") and with --resume
   puffer train --resume runs/ocean-breakout/20260101-120000-a1b2c3
 """
 EXTRA = {
-    "config": "A TOML file with tables [vec] [train] [policy] [env]; a run's config.toml is one.",
+    "config": "A TOML file with tables [vec] [train] [policy] [wrappers] [env]; a run's config.toml is one.",
     "resume": "Go on from the newest good checkpoint of that run directory, up to its total_timesteps.",
 }
 
@@ -67,7 +67,7 @@ def resumed_settings(arguments: Arguments, resume: str, file: str | None, named:
         raise ConfigError(f"--resume {resume}: the run is of {env_name}, not of {named}")
     after = resolve(env_name, arguments.flags, file, tables)
     before, wanted = resolve(env_name, base=tables).tables(), after.tables()
-    for table in ("policy", "env"):
+    for table in ("policy", "wrappers", "env"):
         for key in sorted({*before[table], *wanted[table]}):
             old, new = before[table].get(key, "nothing"), wanted[table].get(key, "nothing")
             if old != new:

@@ -25,16 +25,18 @@ from pufferlib.config.schedules import CHANGEABLE
 from pufferlib.config.self_play_config import SelfPlayConfig
 from pufferlib.config.train_config import TrainConfig
 from pufferlib.config.values import Kind
+from pufferlib.config.wrappers_config import WrappersConfig
 
 
 def base_settings() -> dict[str, Setting]:
     """The settings of every run, whatever the env."""
     return {
-        **settings_of(RunConfig, skip=("env_name", "policy", "schedule", "self_play", "env", "vec", "train")),
+        **settings_of(RunConfig, skip=("env_name", "policy", "schedule", "self_play", "wrappers", "env", "vec", "train")),
         **settings_of(VecConfig, "vec"),
         **settings_of(TrainConfig, "train"),
         **{f"schedule.{name}": Setting(Kind("text"), "", f"How {name} changes over training.") for name in CHANGEABLE},
         **settings_of(SelfPlayConfig, "self_play"),
+        **settings_of(WrappersConfig, "wrappers"),
         **settings_of(PolicyConfig, "policy", skip=("kwargs",)),
         **settings_of(BuiltInPolicy, "policy"),
     }

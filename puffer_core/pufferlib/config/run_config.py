@@ -10,16 +10,17 @@ import difflib
 from collections.abc import Iterable, Mapping
 from dataclasses import MISSING, dataclass, field, fields, is_dataclass
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, get_type_hints
+from typing import Any, Literal, NamedTuple, TypeVar, get_type_hints
 
 from pufferlib.config.files import read_toml
 from pufferlib.config.schedules import make_schedules
 from pufferlib.config.self_play_config import SelfPlayConfig
 from pufferlib.config.train_config import TrainConfig
 from pufferlib.config.values import Kind, from_text, from_toml, kind_of, near
+from pufferlib.config.wrappers_config import WrappersConfig
 from pufferlib.errors import ConfigError
 
-TABLES = ("vec", "train", "policy", "schedule", "self_play", "env")
+TABLES = ("vec", "train", "policy", "schedule", "self_play", "wrappers", "env")
 _FLAT = frozenset({"hidden_size", "num_layers", "encode", "standardise", "log_std", "squash"})
 _IMAGE = frozenset({"hidden_size", "num_layers", "log_std", "squash"})
 _MULTI = _IMAGE | {"standardise", "cnn_width", "embedding_size"}
@@ -41,6 +42,9 @@ MOST_NAMES = 16
 """A table with more settings is not listed in an error."""
 RECORD_TABLE = "run"
 """A run's config.toml describes the run itself (versions, command line) in this table; it holds no settings."""
+
+
+Declared = TypeVar("Declared")
 
 
 @dataclass(kw_only=True)
@@ -141,15 +145,18 @@ class RunConfig:
     schedule: dict[str, str] = field(default_factory=dict)
     """Settings of [train] that change over training, see pufferlib.config.schedules."""
     self_play: SelfPlayConfig = field(default_factory=SelfPlayConfig)
+    wrappers: WrappersConfig = field(default_factory=WrappersConfig)
     env: dict[str, Any] = field(default_factory=dict)
     """Keyword arguments of the env."""
 
     def tables(self) -> dict[str, Any]:
         """The settings as TOML tables; reading them back gives an equal RunConfig. None is written `auto`."""
-        vec, train = ({k: "auto" if v is None else v for k, v in vars(part).items()} for part in (self.vec, self.train))
+        vec, train, wrappers = (
+            {k: "auto" if v is None else v for k, v in vars(part).items()} for part in (self.vec, self.train, self.wrappers)
+        )
         top = {"env_name": self.env_name, "tag": self.tag, "logger": self.logger, "callback": self.callback}
         policy = {"name": self.policy.name, **self.policy.kwargs}
-        rest = {"schedule": self.schedule, "self_play": dict(vars(self.self_play)), "env": self.env}
+        rest = {"schedule": self.schedule, "self_play": dict(vars(self.self_play)), "wrappers": wrappers, "env": self.env}
         return {**top, "vec": vec, "train": train, "policy": policy, **rest}
 
 
@@ -272,13 +279,14 @@ def build(env_name: str, values: Mapping[str, Any], labels: Mapping[str, str]) -
         train=train,
         schedule=of("schedule"),
         self_play=SelfPlayConfig(**of("self_play")),
+        wrappers=blame(WrappersConfig, of("wrappers"), "wrappers", labels),
         policy=PolicyConfig(name=name, kwargs=policy),
         env=of("env"),
         **top,
     )
 
 
-def blame(declared: type[TrainConfig], values: dict[str, Any], table: str, labels: Mapping[str, str]) -> TrainConfig:
+def blame(declared: type[Declared], values: dict[str, Any], table: str, labels: Mapping[str, str]) -> Declared:
     """`declared(**values)`; where a value from a file is refused, the error begins with the file and the table."""
     try:
         return declared(**values)

@@ -104,8 +104,16 @@ def load_checkpoint(trainer: PuffeRL, path: str | PathLike[str]) -> None:
 
 
 def load_env_state(env: Any, path: str | PathLike[str]) -> None:
-    """Give `env` the statistics of its wrappers that a checkpoint holds, as for an evaluation. Raises CheckpointError."""
-    state = check_env_state(read_checkpoint(path), env, path)
+    """Give `env` the statistics of its wrappers that a checkpoint holds, as for an evaluation: those of wrappers that it has not,
+    such as of rewards, are left out. Raises CheckpointError."""
+    give_env_state(read_checkpoint(path), env, path)
+
+
+def give_env_state(content: dict[str, Any], env: Any, path: str | PathLike[str]) -> None:
+    """`load_env_state` of a checkpoint's content."""
+    own = env_state(env)
+    wanted = {name: part for name, part in content.get("env_state", {}).items() if name in own}
+    state = check_env_state({**content, "env_state": wanted}, env, path)
     if state:
         env.load_state_dict(state)
 

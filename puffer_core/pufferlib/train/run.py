@@ -92,12 +92,14 @@ def build_trainer(config: RunConfig) -> PuffeRL:
             raise
         raise ConfigError(f"[env] {', '.join(config.env)}: {config.env_name} refuses: {error}") from error
     try:
+        env = config.wrappers.around_observations(env)
         if config.self_play.enabled:
             from pufferlib.self_play import SelfPlay, SelfPlayVec
 
             play = config.self_play
             env = SelfPlayVec(env, share=play.share, draw_margin=play.draw_margin, seed=config.train.seed)
             callbacks = [SelfPlay(env, play), *callbacks]
+        env = config.wrappers.around_rewards(env, config.train.gamma)
         spaces = env.single_observation_space, env.single_action_space
         policy = build_policy(config.policy.name, *spaces, seed=config.train.seed, **config.policy.kwargs)
         config.policy.kwargs = {**own_defaults(type(policy)), **config.policy.kwargs}

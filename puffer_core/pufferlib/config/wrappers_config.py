@@ -1,0 +1,95 @@
+"""The wrappers of a run: the table `[wrappers]`."""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pufferlib.errors import ConfigError, SpaceError
+
+if TYPE_CHECKING:
+    from pufferlib.vector import VecEnv
+
+
+@dataclass(kw_only=True)
+class WrappersConfig:
+    """Wrappers over the whole VecEnv (docs/vectorization.md). They go around it in this order, the first innermost."""
+
+    grayscale: bool = False
+    """Pictures in colour become grey."""
+    resize: str = ""
+    """Pictures become smaller: HEIGHTxWIDTH, such as 84x84."""
+    normalize_observations: bool = False
+    """Bring observations to mean 0 and variance 1 by running statistics, which checkpoints hold."""
+    clip_observations: float | None = None
+    """Cut normalised observations to [-X, X]."""
+    frame_stack: int = 1
+    """Observe the last so many observations."""
+    scale_rewards: float = 1.0
+    """Multiply rewards."""
+    normalize_rewards: bool = False
+    """Divide rewards by the running standard deviation of the return, discounted by train.gamma."""
+    clip_rewards: float | None = None
+    """Cut rewards to [-X, X]."""
+
+    def __post_init__(self) -> None:
+        if self.resize and not re.fullmatch(r"[1-9]\d*x[1-9]\d*", self.resize):
+            raise ConfigError(f"{_named('resize')} must be HEIGHTxWIDTH, such as 84x84, got {self.resize!r}")
+        if self.frame_stack < 1:
+            raise ConfigError(f"{_named('frame_stack')} must be at least 1, got {self.frame_stack}")
+        if not math.isfinite(self.scale_rewards):
+            raise ConfigError(f"{_named('scale_rewards')} must be a finite number, got {self.scale_rewards}")
+        for name in ("clip_observations", "clip_rewards"):
+            value = getattr(self, name)
+            if value is not None and not value > 0:
+                raise ConfigError(f"{_named(name)} must be above 0, got {value:g}")
+        if self.clip_observations is not None and not self.normalize_observations:
+            raise ConfigError(
+                f"{_named('clip_observations')} cuts normalised observations: set {_named('normalize_observations')} true as well"
+            )
+
+    @property
+    def change_observations(self) -> bool:
+        """Whether a policy sees other observations than the env's own."""
+        return self.grayscale or bool(self.resize) or self.normalize_observations or self.frame_stack > 1
+
+    def around_observations(self, env: VecEnv) -> VecEnv:
+        """`env` within the wrappers of observations. Raises SpaceError, naming the flag, where one does not fit its space."""
+        from pufferlib.wrappers import FrameStackObservation, GrayscaleObservation, NormalizeObservation, ResizeObservation
+
+        name = ""
+        try:
+            if self.grayscale:
+                name = "grayscale"
+                env = GrayscaleObservation(env)
+            if self.resize:
+                name = "resize"
+                height, width = map(int, self.resize.split("x"))
+                env = ResizeObservation(env, (height, width))
+            if self.normalize_observations:
+                name = "normalize_observations"
+                env = NormalizeObservation(env, clip=self.clip_observations)
+            if self.frame_stack > 1:
+                name = "frame_stack"
+                env = FrameStackObservation(env, self.frame_stack)
+        except (SpaceError, ConfigError) as error:
+            raise type(error)(f"{_named(name)}: {error}") from error
+        return env
+
+    def around_rewards(self, env: VecEnv, gamma: float) -> VecEnv:
+        """`env` within the wrappers of rewards, for training only: whoever evaluates wants the env's own."""
+        from pufferlib.wrappers import ClipReward, NormalizeReward, ScaleReward
+
+        if self.scale_rewards != 1:
+            env = ScaleReward(env, self.scale_rewards)
+        if self.normalize_rewards:
+            env = NormalizeReward(env, gamma)
+        if self.clip_rewards is not None:
+            env = ClipReward(env, -self.clip_rewards, self.clip_rewards)
+        return env
+
+
+def _named(name: str) -> str:
+    return f"{name} (--wrappers.{name.replace('_', '-')})"
