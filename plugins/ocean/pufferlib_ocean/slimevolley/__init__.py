@@ -1,0 +1,1 @@
+from pufferlib_ocean.slimevolley.slimevolley import Slimevolley as Slimevolley
