@@ -17,7 +17,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, get_args, get_type_hints
 
-from pufferlib.config import run_config, train_config
+from pufferlib.config import run_config, train_config, wrappers_config
 from pufferlib.plugins import hookspecs, loader, specs
 
 DOCS = Path(__file__).parent
@@ -100,13 +100,19 @@ def vec() -> str:
     return settings(run_config.VecConfig, "vec")
 
 
+def wrappers() -> str:
+    return settings(wrappers_config.WrappersConfig, "wrappers")
+
+
 def policy() -> str:
     names = settings(run_config.PolicyConfig, "policy", skip=("kwargs",))
     return names + "".join(settings(run_config.BuiltInPolicy, "policy").splitlines(keepends=True)[2:])
 
 
 def run() -> str:
-    return settings(run_config.RunConfig, "", skip=("env_name", "vec", "train", "policy", "env"))
+    return settings(
+        run_config.RunConfig, "", skip=("env_name", "vec", "train", "policy", "schedule", "self_play", "wrappers", "env")
+    )
 
 
 def hooks() -> str:
@@ -155,7 +161,8 @@ def paragraphs(text: str) -> str:
 
 
 TABLES: dict[str, Callable[[], str]] = {
-    "train": train, "vec": vec, "policy": policy, "run": run, "hooks": hooks, "records": records,
+    "train": train, "vec": vec, "wrappers": wrappers, "policy": policy, "run": run, "hooks": hooks,
+    "records": records,
 }  # fmt: skip
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -27,24 +26,16 @@ class WrappersConfig:
     """Cut normalised observations to [-X, X]."""
     frame_stack: int = 1
     """Observe the last so many observations."""
-    scale_rewards: float = 1.0
-    """Multiply rewards."""
     normalize_rewards: bool = False
-    """Divide rewards by the running standard deviation of the return, discounted by train.gamma."""
-    clip_rewards: float | None = None
-    """Cut rewards to [-X, X]."""
+    """Divide rewards by the running standard deviation of the return, discounted by train.gamma; before train.reward_clip."""
 
     def __post_init__(self) -> None:
         if self.resize and not re.fullmatch(r"[1-9]\d*x[1-9]\d*", self.resize):
             raise ConfigError(f"{_named('resize')} must be HEIGHTxWIDTH, such as 84x84, got {self.resize!r}")
         if self.frame_stack < 1:
             raise ConfigError(f"{_named('frame_stack')} must be at least 1, got {self.frame_stack}")
-        if not math.isfinite(self.scale_rewards):
-            raise ConfigError(f"{_named('scale_rewards')} must be a finite number, got {self.scale_rewards}")
-        for name in ("clip_observations", "clip_rewards"):
-            value = getattr(self, name)
-            if value is not None and not value > 0:
-                raise ConfigError(f"{_named(name)} must be above 0, got {value:g}")
+        if self.clip_observations is not None and not self.clip_observations > 0:
+            raise ConfigError(f"{_named('clip_observations')} must be above 0, got {self.clip_observations:g}")
         if self.clip_observations is not None and not self.normalize_observations:
             raise ConfigError(
                 f"{_named('clip_observations')} cuts normalised observations: set {_named('normalize_observations')} true as well"
@@ -80,15 +71,9 @@ class WrappersConfig:
 
     def around_rewards(self, env: VecEnv, gamma: float) -> VecEnv:
         """`env` within the wrappers of rewards, for training only: whoever evaluates wants the env's own."""
-        from pufferlib.wrappers import ClipReward, NormalizeReward, ScaleReward
+        from pufferlib.wrappers import NormalizeReward
 
-        if self.scale_rewards != 1:
-            env = ScaleReward(env, self.scale_rewards)
-        if self.normalize_rewards:
-            env = NormalizeReward(env, gamma)
-        if self.clip_rewards is not None:
-            env = ClipReward(env, -self.clip_rewards, self.clip_rewards)
-        return env
+        return NormalizeReward(env, gamma) if self.normalize_rewards else env
 
 
 def _named(name: str) -> str:
