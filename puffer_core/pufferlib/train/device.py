@@ -78,7 +78,7 @@ class Arrival:
     """The end of what the device was asked to do so far on this thread's stream. wait(): until then; on a CPU it is past."""
 
     def __init__(self, device: torch.device) -> None:
-        self.event = torch.cuda.Event() if device.type == "cuda" else None
+        self.event = torch.cuda.Event() if device.type == "cuda" else None  # type: ignore[no-untyped-call]
         if self.event is not None:
             self.event.record()
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import asdict, replace
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -36,7 +36,6 @@ class Pool:
         self.global_batch = sum(batch for _, batch in sizes)
         self.number = 0
         """Minibatches of an epoch, on the rank that has most of them."""
-        self.loss_config = trainer.config
         self.skipped_before = 0
         self.before: dict[str, Any] = {}
         self.remember_env_state()
@@ -56,7 +55,6 @@ class Pool:
         work = self.ranks.exchange((minibatches.count, minibatches.steps, metrics.skipped_rows - self.skipped_before))
         self.number = max(number for number, _, _ in work)
         self.skipped_before = metrics.skipped_rows = self.skipped_before + sum(skipped for _, _, skipped in work)
-        self.loss_config = replace(self.trainer.config, normalize_advantages=False)  # that is done here
         return sum(steps for _, steps, _ in work)
 
     def in_step(self, minibatches: Iterator[Minibatch]) -> Iterator[Minibatch | None]:
@@ -64,15 +62,17 @@ class Pool:
         for _ in range(self.number):
             yield next(minibatches, None)
 
-    def gradients(self, batch: Minibatch | None) -> tuple[Losses, Any, Any]:
-        """PuffeRL's own, for the union of the ranks' minibatches; ratios and values are of this rank's samples."""
+    def gradients(
+        self, batch: Minibatch | None, own: Callable[[Minibatch], tuple[Losses, Tensor, Tensor]]
+    ) -> tuple[Losses, Tensor | None, Tensor | None]:
+        """As `own` does it for this rank's minibatch, for the union of all; ratios and values are of this rank's samples."""
         trainer = self.trainer
         batch, share = pool_minibatch(self.ranks, batch, trainer.device, trainer.config.normalize_advantages)
         losses = ratio = value = None
         if batch is None:
             trainer.optimizer.zero_grad()
         else:
-            losses, ratio, value = trainer.gradients(batch, self.loss_config)
+            losses, ratio, value = own(batch)
         return pool_update(self.ranks, trainer.optimizer.parameters, losses, share), ratio, value
 
     def explained_variance(self, values: Tensor, targets: Tensor, masks: Tensor) -> Tensor:

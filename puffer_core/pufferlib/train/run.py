@@ -10,11 +10,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pufferlib.config.run_config import RunConfig
-from pufferlib.errors import CheckpointError, ConfigError, EnvError, NonFiniteError, WorkerError
+from pufferlib.errors import CheckpointError, ConfigError, EnvError, NonFiniteError, RankError, WorkerError
 from pufferlib.train.best import Ranking
 from pufferlib.train.curves import draw_curves
 from pufferlib.train.dashboard import Dashboard, make_dashboard, number
 from pufferlib.train.interrupt import Interrupt, StepBrokenOff
+from pufferlib.train.launch import launch
 from pufferlib.train.loggers import Loggers, check_loggers
 from pufferlib.train.run_dir import RunDirectory, describe_run, free_path
 
@@ -31,11 +32,14 @@ def train_run(config: RunConfig, command_line: list[str], resume: RunDirectory |
     command_line: recorded in config.toml
     Returns the exit code: 0, or 130 after Ctrl-C (143 after SIGTERM). Raises the library's errors, with nothing left open.
     """
+    is_main = launch().rank == 0
     check_loggers(config.logger)
-    if resume is None:
+    if resume is None and is_main:
         free_path(config.env_name, config.tag, config.run_dir)  # refused before anything heavy is imported
     trainer = build_trainer(config)
     try:
+        if not is_main:
+            return follow(config, trainer, resume)
         run = resume or RunDirectory.create(config.env_name, config.tag, config.run_dir)
         trainer.callbacks.set_run_dir(run.path)
         with run.locked():
@@ -49,6 +53,13 @@ def train_run(config: RunConfig, command_line: list[str], resume: RunDirectory |
     finally:
         trainer.close()
         trainer.env.close()
+
+
+def follow(config: RunConfig, trainer: PuffeRL, resume: RunDirectory | None) -> int:
+    """What ranks other than 0 do: train along, and write nothing. Returns the exit code."""
+    if resume is not None:
+        load_newest(trainer, resume)
+    return Follower(config, trainer).run() if trainer.global_step < config.train.total_timesteps else 0
 
 
 def start(config: RunConfig, command_line: list[str], trainer: PuffeRL, run: RunDirectory, *, is_new: bool) -> Path | None:
@@ -122,28 +133,91 @@ def load_newest(trainer: PuffeRL, run: RunDirectory) -> Path | None:
     """
     from pufferlib.train.checkpoint import latest_checkpoint
 
-    newest = latest_checkpoint(run.checkpoint_folder)
+    def find() -> Path | None:
+        newest = latest_checkpoint(run.checkpoint_folder)
+        if newest is None and (damaged := run.checkpoints()):
+            raise CheckpointError(f"{run.path}: none of its {len(damaged)} checkpoints can be read")
+        return newest
+
+    newest = trainer.ranks.from_main(find) if trainer.ranks else find()
     if newest is not None:
         trainer.load_checkpoint(newest)
-    elif damaged := run.checkpoints():
-        raise CheckpointError(f"{run.path}: none of its {len(damaged)} checkpoints can be read")
     return newest
 
 
-class Session:
-    """The training loop of one process: rows, checkpoints, messages and the end.
+class Loop:
+    """The training loop of one process, in step with those of other ranks: when to write rows and checkpoints, and to stop."""
+
+    def __init__(self, config: RunConfig, trainer: PuffeRL) -> None:
+        self.config, self.trainer = config, trainer
+        self.total = config.train.total_timesteps
+        self.logged_at = self.began = time.monotonic()
+        self.logged_step = self.first_step = trainer.global_step
+        self.stop_signal = 0
+        """The signal that asked some rank to stop."""
+
+    def loop(self, interrupt: Interrupt) -> bool:
+        """Rollouts and updates. True when total_timesteps are done, False when a signal asked to stop."""
+        train, trainer = self.config.train, self.trainer
+        row_is_due = False
+        while not self.is_over(interrupt, row_is_due):
+            trainer.evaluate()
+            trainer.train()
+            if train.checkpoint_interval and trainer.epoch % train.checkpoint_interval == 0:
+                self.save()
+            row_is_due = trainer.global_step > self.logged_step and time.monotonic() - self.logged_at >= train.log_interval_s
+        interrupt.finished_step()
+        self.save()
+        return trainer.global_step >= self.total or trainer.is_stopped
+
+    def is_over(self, interrupt: Interrupt, row_is_due: bool) -> bool:
+        """Whether to stop before the next rollout, the same on all ranks. Writes a row, if rank 0's clock says so."""
+        trainer = self.trainer
+        said = [(row_is_due, interrupt.requested, trainer.is_stopped)]
+        if trainer.ranks:
+            said = trainer.ranks.exchange(said[0])
+        self.stop_signal = max(signal for _, signal, _ in said)
+        trainer.is_stopped = any(stopped for _, _, stopped in said)
+        if said[0][0]:
+            self.log_row()
+        return trainer.global_step >= self.total or bool(self.stop_signal) or trainer.is_stopped
+
+    def log_row(self) -> dict[str, float]:
+        """One row of metrics."""
+        row = self.trainer.mean_and_log()
+        self.logged_at, self.logged_step = time.monotonic(), self.trainer.global_step
+        return row
+
+    def save(self) -> None:
+        """A row of this step, unless it has one."""
+        if self.trainer.global_step > self.logged_step:
+            self.log_row()
+
+
+class Follower(Loop):
+    """The loop of ranks other than 0."""
+
+    def run(self) -> int:
+        """Train to the end, or until some rank is asked to stop. Returns the exit code."""
+        with Interrupt() as interrupt:
+            try:
+                return 0 if self.loop(interrupt) else 128 + self.stop_signal
+            except StepBrokenOff:
+                return interrupt.exit_code
+
+
+class Session(Loop):
+    """The loop of rank 0, or of the only process: rows, checkpoints, messages and the end.
 
     saved: the checkpoint that the trainer goes on from, if any
     """
 
     def __init__(self, config: RunConfig, trainer: PuffeRL, run: RunDirectory, saved: Path | None = None) -> None:
-        self.config, self.trainer, self.run_dir, self.saved = config, trainer, run, saved
+        super().__init__(config, trainer)
+        self.run_dir, self.saved = run, saved
         self.ranking = Ranking(config.train.best_metric, run.rows())
         self.loggers = Loggers(config.logger, run.path, config.tables())
-        self.total = config.train.total_timesteps
         self.dashboard: Dashboard = make_dashboard(f"{config.env_name}  {run.path}", self.total, trainer.global_step)
-        self.logged_at = self.began = time.monotonic()
-        self.logged_step = self.first_step = trainer.global_step
         self.episodes: dict[str, Any] = {}
 
     def run(self) -> int:
@@ -159,8 +233,8 @@ class Session:
             except (EnvError, WorkerError):
                 self.dashboard.say(f"an env failed at step {self.trainer.global_step:,}; last checkpoint: {self.newest()}")
                 raise
-            except NonFiniteError as error:
-                raise NonFiniteError(f"{error}; last good checkpoint: {self.newest()}") from error
+            except (NonFiniteError, RankError) as error:
+                raise type(error)(f"{error}; last good checkpoint: {self.newest()}") from error
             finally:
                 self.dashboard.close()
                 self.loggers.close()
@@ -168,38 +242,23 @@ class Session:
             self.finish()
             return 0
         print(f"go on with: puffer train --resume {self.run_dir.path}")
-        return interrupt.exit_code
+        return 128 + self.stop_signal
 
-    def loop(self, interrupt: Interrupt) -> bool:
-        """Rollouts and updates. True when total_timesteps are done, False when a signal asked to stop."""
-        train, trainer = self.config.train, self.trainer
-        while trainer.global_step < self.total and not (interrupt.requested or trainer.is_stopped):
-            trainer.evaluate()
-            trainer.train()
-            if train.checkpoint_interval and trainer.epoch % train.checkpoint_interval == 0:
-                self.save()
-            elif time.monotonic() - self.logged_at >= train.log_interval_s:
-                self.log_row()
-        interrupt.finished_step()
-        self.save()
-        return trainer.global_step >= self.total or trainer.is_stopped
-
-    def log_row(self) -> None:
+    def log_row(self) -> dict[str, float]:
         """One row of metrics to every logger and the dashboard."""
-        row = self.trainer.mean_and_log()
-        self.logged_at, self.logged_step = time.monotonic(), self.trainer.global_step
+        row = super().log_row()
         self.loggers.log(row, self.logged_step)
         self.ranking.add(row)
         self.dashboard.update(row)
         self.episodes.update({k.partition("/")[2]: v for k, v in row.items() if k.startswith("environment/")})
+        return row
 
     def save(self) -> None:
         """A row and then a checkpoint of this step, unless it has them, and no more checkpoints than the settings keep."""
         path, train = self.run_dir.checkpoint_path(self.trainer.global_step), self.config.train
         if path == self.saved:
             return
-        if self.trainer.global_step > self.logged_step:
-            self.log_row()
+        super().save()
         self.loggers.file.sync()
         self.trainer.save_checkpoint(path)
         self.saved = path
