@@ -48,6 +48,17 @@ def test_the_training_script_writes_metrics_and_a_checkpoint_of_its_last_step(tm
     assert len(said.splitlines()) == 10
 
 
+def test_the_curriculum_goes_up_a_level(tmp_path: Path) -> None:
+    said = run(sys.executable, EXAMPLES / "curriculum.py", "400000", cwd=tmp_path).splitlines()
+    assert [line.partition(" from")[0] for line in said[:2]] == ["level 0", "level 1"]
+
+
+def test_the_self_play_example_beats_a_random_player(tmp_path: Path) -> None:
+    said = run(sys.executable, EXAMPLES / "self_play.py", "400000", cwd=tmp_path).splitlines()
+    score = float(said[-2].partition("against random: score ")[2].partition(",")[0])
+    assert score > 0.6
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [

@@ -105,7 +105,7 @@ class PuffeRL:
         """What `set_settings` changed."""
         self.callbacks = Callbacks(callbacks)
         self.recent_episodes: dict[str, float] = {}
-        """Means over the episodes that ended in the last rollout in which any did, and their number `n`."""
+        """Means over the episodes that ended in the last rollout, and their number `n`; {} if none did."""
         self.is_stopped = False
         """Whether `stop` was called."""
         self.metrics = Metrics(self.device)
@@ -140,7 +140,7 @@ class PuffeRL:
             if self.ranks:
                 episodes = self.pool.episodes(episodes)
             self.metrics.add_episodes(episodes)
-            self.recent_episodes = episodes or self.recent_episodes
+            self.recent_episodes = episodes
             self.callbacks.call("on_rollout", self)
 
     def train(self) -> None:
