@@ -23,7 +23,7 @@ from pufferlib.policies.mlp import MLP
 from pufferlib.policies.observations import ObservationEncoder, ScaleLeaf
 from pufferlib.policies.recurrent import LSTM, MinGRU
 from pufferlib.train.fused import STATS, kernel_arguments
-from pufferlib.train.losses import Losses
+from pufferlib.train.losses import Losses, ppo_losses
 from pufferlib.train.minibatches import Minibatch
 
 try:
@@ -39,11 +39,10 @@ def native_network(policy: nn.Module, distribution: Any, device: torch.device) -
     """The fast way to run `policy`, or None where torch has to.
 
     It takes an MLP, or an LSTM or MinGRU on the same encoder, as it came (no subclass, no hooks), on the CPU, over plain Box
-    observations of float32 or uint8, and Discrete or MultiDiscrete actions of at most MAX_LOGITS options.
+    observations of float32 or uint8. The losses are made along the way for Discrete and MultiDiscrete actions of at most
+    MAX_LOGITS options, for others by torch, between a pass forward and one forward and back.
     """
     if _dense is None or device.type != "cpu" or type(policy) not in (MLP, LSTM, MinGRU):
-        return None
-    if not isinstance(distribution, (Categorical, MultiCategorical)) or sum(distribution.parameter_sizes) > MAX_LOGITS:
         return None
     made: Any = policy
     if not isinstance(made.encoder, ObservationEncoder) or not _plain_stack(made.encoder, made.body):
@@ -58,25 +57,25 @@ def native_network(policy: nn.Module, distribution: Any, device: torch.device) -
         and max(widths) * _dense.CELLS.get(cell, 1) <= _dense.MAX_WIDTH
         and (not cell or widths[-1] % _dense.CELL_WIDTH_UNIT == 0)
     )
-    return NativeNetwork(made, distribution.parameter_sizes, layers, widths, cell, cells) if whole else None
+    return NativeNetwork(made, distribution, layers, widths, cell, cells) if whole else None
 
 
 class NativeNetwork:
     """See `native_network`.
 
-    sizes: options of each choice; layers: the encoder's linear layers, widths: of the input and of each layer's output;
-    cell, cells: "lstm" or "mingru" and how many of them, "" and 0 without memory
+    layers: the encoder's linear layers; widths: of the input and of each layer's output; cell, cells: "lstm" or "mingru" and how
+    many of them, "" and 0 without memory
     """
 
-    def __init__(
-        self, policy: Any, sizes: tuple[int, ...], layers: list[nn.Linear], widths: list[int], cell: str, cells: int
-    ) -> None:
-        self.policy, self.sizes, self.widths, self.cell = policy, sizes, widths, cell
+    def __init__(self, policy: Any, distribution: Any, layers: list[nn.Linear], widths: list[int], cell: str, cells: int) -> None:
+        self.policy, self.distribution, self.widths, self.cell = policy, distribution, widths, cell
+        self.sizes: tuple[int, ...] = distribution.parameter_sizes
+        self.fused = isinstance(distribution, (Categorical, MultiCategorical)) and sum(self.sizes) <= MAX_LOGITS
         self.first = layers[0]
         if cell:
             self.initial_state = policy.initial_state
         self.scale: Tensor | None = policy.encoder.parts[0].scale
-        self.outputs = sum(sizes) + 1
+        self.outputs = policy.heads.linear.out_features
         self.parts = [
             *((layer, "weight", "bias") for layer in layers),
             *_cell_parts(policy),
@@ -107,22 +106,48 @@ class NativeNetwork:
 
         batch.observations: all of the rollout, [steps * rows, *shape], of which `batch.samples` are the minibatch
         """
-        given, kept = kernel_arguments(self.sizes, batch, config)
         samples, before = batch.samples.contiguous(), [part.contiguous() for part in _parts_of(batch.state)]
         starts = None if batch.starts is None else batch.starts.contiguous()
         horizon = 1 if starts is None else len(starts)
-        out, ratios, stats = torch.empty(len(samples), self.outputs), torch.empty(len(samples)), torch.empty(STATS)
-        kept.append(self._load())
-        self.net.ppo(
-            self._inputs(batch.observations, samples), _addresses(before, [], starts), horizon, given, out.data_ptr(),
-            ratios.data_ptr(), stats.data_ptr(),
+        over = self._inputs(batch.observations, samples), _addresses(before, [], starts), horizon
+        out, ratios = torch.empty(len(samples), self.outputs), torch.empty(len(samples))
+        kept: list[Any] = [self._load()]
+        if self.fused:
+            given, arrays = kernel_arguments(self.sizes, batch, config)
+            stats = torch.empty(STATS)
+            self.net.ppo(*over, given, out.data_ptr(), ratios.data_ptr(), stats.data_ptr())
+            losses = Losses(*stats.unbind())
+            kept.append(arrays)
+        else:
+            self.net.forward(*over, len(samples) // horizon, out.data_ptr())
+            losses, ratios, slope = self._losses(out, batch, config)
+            self.net.backward(*over, len(samples) // horizon, slope.data_ptr())
+            kept.append(slope)
+        self._hand_out_gradients()
+        return losses, ratios, out[:, -1]
+
+    def _losses(self, out: Tensor, batch: Minibatch, config: TrainConfig) -> tuple[Losses, Tensor, Tensor]:
+        """By torch: the losses, the ratios, and the slope of the loss by `out`, that of a free log_std left in the policy."""
+        for parameter in self.policy.heads.parameters():
+            parameter.grad = None
+        leaf = out.detach().requires_grad_()
+        parameters, value = self.policy.heads.split(leaf)
+        log_prob, entropy = self.distribution.evaluate(parameters, batch.actions, batch.action_masks)
+        losses = ppo_losses(
+            log_prob, entropy, value, old_log_prob=batch.old_log_prob, old_value=batch.old_value, advantage=batch.advantage,
+            target=batch.target, weights=batch.weights, config=config,
         )  # fmt: skip
+        losses.total.backward()  # type: ignore[no-untyped-call]
+        assert leaf.grad is not None
+        detached = Losses(*(part.detach() for part in losses))
+        return detached, (log_prob.detach() - batch.old_log_prob).exp(), leaf.grad.contiguous()
+
+    def _hand_out_gradients(self) -> None:
         for index, ((module, *names), gradients) in enumerate(zip(self.parts, self.gradients, strict=True)):
             self.net.gradient(index, *(gradient.data_ptr() for gradient in gradients))
             for name, gradient in zip(names, gradients, strict=True):
                 parameter = getattr(module, name)
                 parameter.grad = gradient if parameter.requires_grad else None
-        return Losses(*stats.unbind()), ratios, out[:, -1]
 
     def _load(self) -> list[Tensor]:
         """Tell the kernels where the weights are now. Returns what must outlive the pass."""

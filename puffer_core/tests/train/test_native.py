@@ -14,6 +14,8 @@ from pufferlib.errors import ShapeError
 from pufferlib.policies import build_policy
 from pufferlib.train import native
 
+BOX = spaces.Box(np.array([-1, 0], np.float32), np.array([3, 0.5], np.float32), dtype=np.float32)
+
 pytestmark = pytest.mark.skipif(native._dense is None, reason="built only where the compiler has vector types")
 
 
@@ -56,6 +58,10 @@ def train(trainer: PuffeRL, rollouts: int = 3) -> tuple[dict[str, float], dict[s
         {"env": {"action_space": spaces.MultiDiscrete([3, 2]), "action_mask": [1, 0, 1, 1, 1]}},
         {"env": {"observation_space": spaces.Box(0, 16, (3,), np.uint8)}},
         {"num_envs": 300, "minibatch_size": 3000},
+        {"env": {"action_space": BOX}, "update_epochs": 2},
+        {"env": {"action_space": BOX}, "policy": {"log_std": "output", "squash": True}},
+        {"env": {"action_space": BOX}, "policy": {"name": "lstm", "hidden_size": 16}, "minibatch_size": 32},
+        {"env": {"action_space": spaces.Discrete(70)}},
         {"policy": {"name": "lstm", "hidden_size": 32}, "minibatch_size": 48, "update_epochs": 2},
         {"policy": {"name": "lstm", "hidden_size": 16}, "env": {"lengths": (3, 5, 40), "end": "truncation"}, "num_envs": 70},
         {"policy": {"name": "mingru", "hidden_size": 32, "core_layers": 2}, "env": {"lengths": (3, 5, 40)}, "minibatch_size": 32},
