@@ -8,8 +8,8 @@
  *     <Game>      has a member `Turns turns;`
  *     init        calls turns_init; shape gives turns_rows(args->opponent) rows and act_mask_bytes
  *     reset       calls turns_first_episode right after puffer_seed, then does what restart does
- *     restart     calls puffer_begin_episode, then begins a new episode (which opens with turns_new_episode), writes obs and masks
- *     step        puffer_begin_step; turns_action; where that is illegal turns_illegal, then turns_random_action; plays it;
+ *     restart     calls turns_begin_step, then begins a new episode (which opens with turns_new_episode), writes obs and masks
+ *     step        turns_begin_step; turns_action; where that is illegal turns_illegal, then turns_random_action; plays it;
  *                 turns_reward where it decides the game; turns_pass; the bot's reply; turns_end_step; where that says
  *                 the episode is over: the final observations, turns_log, a new episode; then obs and turns_act_masks
  *
@@ -48,6 +48,12 @@ static inline void turns_init(Turns *t, int opponent) {
 }
 
 /* ---------------------------------------------------------------- starting */
+
+/* puffer_begin_step and puffer_begin_episode for this world's rows: a constant number of them becomes a few stores. */
+static inline void turns_begin_step(const Turns *t, PufferIO *io) {
+    if (t->rows == 1) puffer_begin_step(io, 1);
+    else puffer_begin_step(io, 2);
+}
 
 /* The next new episode is the first of a seed: its first side is drawn. */
 static inline void turns_first_episode(Turns *t, PufferRng *rng) { t->first = 1 - (int32_t)puffer_below(rng, 2); }
@@ -92,14 +98,53 @@ static inline int turns_illegal(Turns *t, PufferIO *io, int illegal, float rewar
     return 0;
 }
 
-/* A uniformly random one of the actions k with legal[k] != 0, of which there is at least one: B(count). */
+/* The next functions choose among many moves eight at a time and without branches on what is random: most moves of an
+ * untrained policy come this way. A word times TURNS_ONES has in byte i the sum of its bytes 0 to i. */
+#define TURNS_ONES 0x0101010101010101ull
+
+/* How many of the eight sums, each at most 127 and none smaller than the one before, are at most `wanted`. */
+static inline int turns_rank(uint64_t sums, uint32_t wanted) {
+    uint64_t above = ((sums | 0x80 * TURNS_ONES) - (wanted + 1) * TURNS_ONES) >> 7 & TURNS_ONES;
+    return 8 - (int)(above * TURNS_ONES >> 56);
+}
+
+/* Eight bits as eight bytes, 0 or 1: byte i first keeps bit i of a copy of all. */
+static inline uint64_t turns_spread(uint64_t eight_bits) {
+    return (((eight_bits & 0xFF) * TURNS_ONES & 0x8040201008040201ull) + 0x7F * TURNS_ONES) >> 7 & TURNS_ONES;
+}
+
+/* A uniformly random one of the bits of a set that is not empty: B(count). */
+static inline int turns_random_bit(PufferRng *rng, uint64_t set) {
+    uint64_t counts = set - (set >> 1 & 0x5555555555555555ull); /* of pairs, fours, bytes */
+    counts = (counts & 0x3333333333333333ull) + (counts >> 2 & 0x3333333333333333ull);
+    uint64_t sums = ((counts + (counts >> 4)) & 0x0F * TURNS_ONES) * TURNS_ONES;
+    uint32_t wanted = puffer_below(rng, (uint32_t)(sums >> 56));
+    int byte = turns_rank(sums, wanted);
+    uint32_t before = (uint32_t)(sums << 8 >> 8 * byte) & 0xFF;
+    return 8 * byte + turns_rank(turns_spread(set >> 8 * byte) * TURNS_ONES, wanted - before);
+}
+
+/* legal[at] ... legal[at + 7] as a word, the first in its lowest byte (as on every machine that we build for); 0 beyond n. */
+static inline uint64_t turns_eight(const uint8_t *legal, int at, int n) {
+    uint64_t word = 0;
+    if (at + 8 <= n) memcpy(&word, legal + at, 8);
+    else
+        for (int i = 0; at + i < n; i++) word |= (uint64_t)legal[at + i] << 8 * i;
+    return word;
+}
+
+/* A uniformly random one of the actions k with legal[k] = 1, of which there is at least one: B(count). Others are 0. */
 static inline int turns_random_action(PufferRng *rng, const uint8_t *legal, int n) {
-    uint32_t count = 0;
-    for (int k = 0; k < n; k++) count += legal[k] != 0;
-    uint32_t left = puffer_below(rng, count);
-    for (int k = 0; k < n; k++)
-        if (legal[k] && left-- == 0) return k;
-    return 0;
+    uint32_t count = 0, seen = 0, before = 0;
+    for (int at = 0; at < n; at += 8) count += (uint32_t)(turns_eight(legal, at, n) * TURNS_ONES >> 56);
+    uint32_t wanted = puffer_below(rng, count);
+    int words = 0; /* that end before the wanted one, with `before` legal actions in them */
+    for (int at = 0; at < n; at += 8) {
+        seen += (uint32_t)(turns_eight(legal, at, n) * TURNS_ONES >> 56);
+        words += seen <= wanted;
+        before = seen <= wanted ? seen : before;
+    }
+    return 8 * words + turns_rank(turns_eight(legal, 8 * words, n) * TURNS_ONES, wanted - before);
 }
 
 /* ---------------------------------------------------------------- the end of a step */

@@ -147,7 +147,8 @@ def test_max_steps_5_truncates_at_5_with_what_an_untruncated_twin_shows(game):
     if "max_steps" not in game.argument_names:
         assert game.hints.get("max_steps") is False, "a game without max_steps says so in checks.toml: max_steps = false"
         return
-    cut, twin = game.cls(num_envs=64, max_steps=5), game.cls(num_envs=64, max_steps=0)
+    others = game.hints.get("with", {}).get("max_steps", {})
+    cut, twin = game.cls(num_envs=64, max_steps=5, **others), game.cls(num_envs=64, max_steps=0, **others)
     cut.reset(seed=2), twin.reset(seed=2)
     shown = np.ones(int(np.prod(cut.single_observation_space.shape)), bool)
     shown[game.hints.get("clock", [])] = False

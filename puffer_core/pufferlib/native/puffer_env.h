@@ -89,12 +89,31 @@ static inline void puffer_seed(PufferRng *r, uint64_t seed) {
     r->inc = puffer_splitmix64(&seed) | 1u;
 }
 
+#define PUFFER_PCG_MULTIPLIER 6364136223846793005ull
+
+static inline uint32_t puffer_pcg_output(uint64_t state) {
+    uint32_t xorshifted = (uint32_t)(((state >> 18) ^ state) >> 27);
+    uint32_t rot = (uint32_t)(state >> 59);
+    return (xorshifted >> rot) | (xorshifted << ((32u - rot) & 31u));
+}
+
 static inline uint32_t puffer_u32(PufferRng *r) {
     uint64_t old = r->state;
-    r->state = old * 6364136223846793005ull + r->inc;
-    uint32_t xorshifted = (uint32_t)(((old >> 18) ^ old) >> 27);
-    uint32_t rot = (uint32_t)(old >> 59);
-    return (xorshifted >> rot) | (xorshifted << ((32u - rot) & 31u));
+    r->state = old * PUFFER_PCG_MULTIPLIER + r->inc;
+    return puffer_pcg_output(old);
+}
+
+typedef struct PufferFour {
+    uint32_t a, b, c, d;
+} PufferFour;
+
+/* The same numbers as four calls of puffer_u32, in less time: no state waits for the one before. */
+static inline PufferFour puffer_four_u32(PufferRng *r) {
+    const uint64_t m = PUFFER_PCG_MULTIPLIER, m2 = m * m;
+    uint64_t s = r->state, i = r->inc;
+    r->state = s * (m2 * m2) + i * (m2 * m + m2 + m + 1);
+    return (PufferFour){puffer_pcg_output(s), puffer_pcg_output(s * m + i), puffer_pcg_output(s * m2 + i * (m + 1)),
+                        puffer_pcg_output(s * (m2 * m) + i * (m2 + m + 1))};
 }
 
 /* U(): uniform in [0, 1), a multiple of 2^-24, so exact in float32. */

@@ -152,7 +152,7 @@ static inline void checkers_new_episode(Checkers *g) {
 }
 
 static inline void checkers_restart(Checkers *g) {
-    puffer_begin_episode(&g->io, g->turns.rows);
+    turns_begin_step(&g->turns, &g->io);
     checkers_new_episode(g);
     checkers_show(g);
 }
@@ -172,7 +172,7 @@ static inline void checkers_end_episode(Checkers *g) {
 }
 
 static inline void checkers_step(Checkers *g) {
-    puffer_begin_step(&g->io, g->turns.rows);
+    turns_begin_step(&g->turns, &g->io);
     int action = turns_action(&g->turns, &g->io, CHECKERS_ACTIONS, &g->log.invalid_actions), over = 0;
     if (!g->legal[action]) {
         over = turns_illegal(&g->turns, &g->io, g->args.illegal, g->args.reward_illegal);

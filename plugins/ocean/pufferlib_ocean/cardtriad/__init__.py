@@ -1,0 +1,1 @@
+from pufferlib_ocean.cardtriad.cardtriad import Cardtriad as Cardtriad
