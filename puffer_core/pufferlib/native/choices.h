@@ -34,8 +34,8 @@ static inline float puffer_softmax(const float *logits, const uint8_t *mask, int
 /* Draw one option for each choice by the inverse of the cumulated probabilities.
  * uniforms [rows, parts] in [0, 1); actions int32 [rows, parts]; log_probs float32 [rows], summed over the choices.
  * A uniform below 1 times the sum, rounded, stays below the sum, so no option of probability 0 is drawn. */
-static void puffer_sample(const float *logits, size_t stride, const uint8_t *masks, const int32_t *sizes, int parts,
-                          const float *uniforms, int32_t *actions, float *log_probs, size_t rows) {
+static inline void puffer_sample(const float *logits, size_t stride, const uint8_t *masks, const int32_t *sizes, int parts,
+                                 const float *uniforms, int32_t *actions, float *log_probs, size_t rows) {
     float weights[PUFFER_MAX_LOGITS];
     int width = 0;
     for (int p = 0; p < parts; p++) width += sizes[p];

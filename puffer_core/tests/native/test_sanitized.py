@@ -1,4 +1,4 @@
-"""The pool and the worlds under ThreadSanitizer, and under AddressSanitizer with UndefinedBehaviorSanitizer."""
+"""The pool, the worlds and the networks under ThreadSanitizer, and under AddressSanitizer with UndefinedBehaviorSanitizer."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ HERE = Path(__file__).parent
 
 @pytest.mark.skipif(sys.platform == "win32", reason="compiles with a POSIX compiler's options")
 @pytest.mark.parametrize("sanitizer", ["thread", "address,undefined"])
-@pytest.mark.parametrize("source", ["pool_race.c", "worlds_race.c"])
+@pytest.mark.parametrize("source", ["pool_race.c", "worlds_race.c", "dense_race.c"])
 def test_clean_under_a_sanitizer(tmp_path, compiler, source, sanitizer):
     flags = ["-std=gnu11", "-O1", "-g", "-Wall", "-Wextra", "-Werror", f"-fsanitize={sanitizer}", "-fno-sanitize-recover=all"]
     empty = tmp_path / "empty.c"
