@@ -17,7 +17,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, get_args, get_type_hints
 
-from pufferlib.config import run_config, train_config, wrappers_config
+from pufferlib.config import run_config, self_play_config, train_config, wrappers_config
 from pufferlib.plugins import hookspecs, loader, specs
 
 DOCS = Path(__file__).parent
@@ -115,6 +115,10 @@ def run() -> str:
     )
 
 
+def self_play() -> str:
+    return settings(self_play_config.SelfPlayConfig, "self_play")
+
+
 def hooks() -> str:
     """One row per hook: the records it returns and its docstring."""
     rows = ["| hook | returns | what |", "|---|---|---|"]
@@ -161,8 +165,8 @@ def paragraphs(text: str) -> str:
 
 
 TABLES: dict[str, Callable[[], str]] = {
-    "train": train, "vec": vec, "wrappers": wrappers, "policy": policy, "run": run, "hooks": hooks,
-    "records": records,
+    "train": train, "vec": vec, "wrappers": wrappers, "policy": policy, "run": run,
+    "self_play": self_play, "hooks": hooks, "records": records,
 }  # fmt: skip
 
 

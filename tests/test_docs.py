@@ -86,7 +86,7 @@ def test_a_command_of_a_page_is_understood(name: str, line: str, tmp_path: Path,
 
 def understand(command: str, *words: str) -> None:
     """Raise what the command would raise before it starts its work."""
-    from pufferlib.cli import bench, eval, train
+    from pufferlib.cli import bench, eval, match, train
     from pufferlib.cli.flags import scan
     from pufferlib.cli.main import main
     from pufferlib.plugins import registry
@@ -96,6 +96,8 @@ def understand(command: str, *words: str) -> None:
         train.read_settings(arguments, arguments.take("resume"))
     elif command == "eval":
         eval.read_request(scan(words, switches=("deterministic",)))
+    elif command == "match":
+        match.read_request(scan(words, switches=("deterministic",)))
     elif command == "bench":
         arguments = scan(words)
         bench.read_options(arguments, registry().find_env(arguments.positional[0]))

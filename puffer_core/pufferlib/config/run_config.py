@@ -138,7 +138,7 @@ class RunConfig:
     logger: list[str] = field(default_factory=list)
     """A logger beside metrics.jsonl, see `puffer plugins`. Can be given several times."""
     callback: list[str] = field(default_factory=list)
-    """A callback as module:Name, see docs/training.md. Can be given several times; called in that order."""
+    """A callback as module:Name, see docs/curricula.md. Can be given several times; called in that order."""
     vec: VecConfig = field(default_factory=VecConfig)
     train: TrainConfig = field(default_factory=TrainConfig)
     policy: PolicyConfig = field(default_factory=PolicyConfig)

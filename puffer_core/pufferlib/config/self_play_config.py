@@ -11,7 +11,7 @@ from pufferlib.errors import ConfigError
 
 @dataclass(kw_only=True)
 class SelfPlayConfig:
-    """How past snapshots of the policy play one side of a two-player game. See docs/training.md, Self-play."""
+    """How past snapshots of the policy play one side of a two-player game. See docs/curricula.md, Self-play."""
 
     enabled: bool = False
     """Train against snapshots. The env must have two agents a world; Ocean's two-player games need --env.opponent self."""
