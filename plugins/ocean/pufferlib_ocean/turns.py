@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from types import SimpleNamespace
+from typing import Any, ClassVar
 
 from pufferlib.native import Choice, Float, Int, NativeEnv
 from pufferlib.native.arguments import Argument
@@ -21,6 +22,9 @@ def turn_arguments(*, bot_epsilon: float = 0.05) -> tuple[Argument, ...]:
 
 class TurnGame(NativeEnv):
     """A game of two sides that move in turn. With opponent="self" a world has two rows, whose episodes end together."""
+
+    waits_for_keys = True
+    metadata: ClassVar[dict[str, Any]] = {**NativeEnv.metadata, "render_fps": 2}
 
     @classmethod
     def agents(cls, a: SimpleNamespace) -> int:

@@ -95,6 +95,8 @@ class NativeEnv(PufferEnv):
     """Key name -> action; for MultiDiscrete, key name -> {axis: value}."""
     idle_action: ClassVar[Any] = 0
     """The action while no key is down."""
+    waits_for_keys: ClassVar[bool] = False
+    """A game of turns: while a person plays, a window waits for a key. Who is not to move has an action mask of only 0."""
     is_native = True
     metadata: ClassVar[dict[str, Any]] = {"render_modes": ["rgb_array", "human"]}
 

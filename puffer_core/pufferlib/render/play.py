@@ -71,6 +71,8 @@ class WindowPlayer:
         idle = getattr(env, "idle_action", 0) if idle_action is None else idle_action
         self.keys = KeyMap(keys, idle, env.single_action_space) if keys else None
         self.agent, self.paused = 0, False
+        self.waits = bool(getattr(env, "waits_for_keys", False))
+        """Whether it is a game of turns: then a key counts once, and the user's turn lasts until one is pressed."""
         self.is_manual = self.keys is not None and actor is None
         self._down: list[str] = []
         self._latched: list[str] = []
@@ -89,7 +91,7 @@ class WindowPlayer:
                 return
             now = time.monotonic()
             due = now if self.paused else max(due, now - 4 * PICTURE_S)  # a slow machine plays slower, not in bursts
-            while due <= now and not self.paused and not is_done():
+            while due <= now and not self.paused and not is_done() and not self.is_waiting():
                 self.step()
                 due += 1 / self.rate
 
@@ -101,7 +103,7 @@ class WindowPlayer:
         if any(name in game for name in given.pressed):
             self.is_manual = True
         self._down = given.down
-        for name in (*given.pressed, *given.down):
+        for name in given.pressed if self.waits else (*given.pressed, *given.down):
             if name in game and name not in self._latched:
                 self._latched.append(name)
         for name in (ALIASES.get(name, name) for name in given.pressed if name not in game):
@@ -116,6 +118,16 @@ class WindowPlayer:
             elif name in "+-":
                 self.rate = min(max(self.rate * (2 if name == "+" else 0.5), SLOWEST), FASTEST)
         return False
+
+    def is_waiting(self) -> bool:
+        """Whether it is the user's turn in a game of turns and no key was pressed. Where nobody else plays, every turn is."""
+        if not self.waits or not self.is_manual or self._latched:
+            return False
+        masks = self.env.action_masks
+        to_move = [0] if masks is None else np.flatnonzero(masks[:, 1:].any(axis=1)).tolist()
+        if self.actor is None and to_move:
+            self.agent = to_move[0]
+        return self.agent in to_move
 
     def reset(self) -> None:
         """Begin a new episode everywhere."""
@@ -136,7 +148,7 @@ class WindowPlayer:
         if self.keys and self.is_manual:
             actions[self.agent] = self.keys.action(self._latched)
         # A key that was tapped between two steps counts for one step; one that is held goes on counting.
-        self._latched = [name for name in self._latched if name in self._down]
+        self._latched = [name for name in self._latched if name in self._down and not self.waits]
         self.observations, rewards, terminals, truncations, _ = self.env.step(actions)
         ended = terminals | truncations
         if self.actor and ended.any():

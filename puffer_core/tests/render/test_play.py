@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 from gymnasium.spaces import Box, Discrete
@@ -191,3 +193,57 @@ def test_a_game_with_very_many_commands_is_shown_as_a_frame(monkeypatch):
 def test_an_env_that_draws_nothing_is_refused():
     with pytest.raises(RenderError, match="render_mode='rgb_array'"):
         WindowPlayer(Counter(frame=False), window=Script())
+
+
+class Turns(Counter):
+    """Agent 0 moves in even steps, agent 1 in odd ones."""
+
+    waits_for_keys = True
+    action_mask_size = 3
+
+    def reset(self, seed=None):
+        self._show()
+        return super().reset(seed)
+
+    def step(self, actions):
+        result = super().step(actions)
+        self._show()
+        return result
+
+    def _show(self):
+        self.action_masks[:] = [1, 0, 0]
+        self.action_masks[len(self.taken) % 2] = 1
+
+
+@pytest.fixture
+def play_turns(monkeypatch):
+    """play_turns(actor, *inputs) -> the actions taken, at one step a picture."""
+    clock = itertools.count()
+    monkeypatch.setattr("pufferlib.render.play.time.monotonic", lambda: next(clock) / 60)
+
+    def play(actor, *inputs):
+        env = Turns()
+        WindowPlayer(env, actor, window=Script(*inputs), steps_per_second=60).run()
+        return env.taken
+
+    return play
+
+
+NOTHING = [Input()] * 20
+
+
+def test_a_game_of_turns_waits_for_the_users_key_and_takes_a_held_one_once(play_turns):
+    taken = play_turns(Always(), press("left", down=["left"]), *[press(down=["left"])] * 20)
+    assert taken[0] == [1, 2]
+    assert len(taken) == 2, "the policy has replied, and then it is the user's turn again"
+    assert len(play_turns(Always(), press("left"), *NOTHING, press("right"), *NOTHING)) == 4
+
+
+def test_without_a_policy_every_turn_of_a_game_of_turns_is_the_users(play_turns):
+    assert play_turns(None, *NOTHING) == []
+    taken = play_turns(None, *NOTHING, press("left"), *NOTHING, press("right"), *NOTHING, press("left"), *NOTHING)
+    assert taken == [[1, 0], [0, 2], [1, 0]]
+
+
+def test_a_game_of_turns_between_policies_does_not_wait(play_turns):
+    assert len(play_turns(Always(), *NOTHING)) > 2
