@@ -60,6 +60,17 @@ class Random(Pcg32):
         return bool(self.uniform() < np.float32(p))
 
 
+def sine(x: float, shift: int = 0) -> np.float32:
+    """puffer_sinf, bit for bit, for twins in Python; with shift 1 puffer_cosf."""
+    quarter = int(float(x) * 0.63661977236758134308 + (0.5 if x >= 0 else -0.5))
+    y = float(x) - quarter * 1.57079632679489655800 - quarter * 6.12323399573676603587e-17
+    z, q = y * y, (quarter + shift) % 4
+    sin = y * (1 + z * (-1 / 6 + z * (1 / 120 + z * (-1 / 5040 + z * (1 / 362880)))))
+    cos = 1 + z * (-0.5 + z * (1 / 24 + z * (-1 / 720 + z * (1 / 40320 + z * (-1 / 3628800)))))
+    value = cos if q % 2 else sin
+    return np.float32(-value if q >= 2 else value)
+
+
 C_TEST_FLAGS = "-std=c11 -O1 -g -ffp-contract=off -Wall -Wextra -Werror -fsanitize=address,undefined -fno-sanitize-recover=all"
 
 

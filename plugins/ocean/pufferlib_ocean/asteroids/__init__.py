@@ -1,0 +1,1 @@
+from pufferlib_ocean.asteroids.asteroids import Asteroids as Asteroids
