@@ -1,0 +1,1 @@
+from pufferlib_ocean.tower_climb.tower_climb import TowerClimb as TowerClimb
