@@ -123,7 +123,7 @@ def test_residual_blocks_learn_parity() -> None:
         return bits * 2 - 1, bits.sum(1) % 2
 
     env = quiz(spaces.Box(-1, 1, (3,)), spaces.Discrete(2), question)
-    _, reward = trained(env, "residual", 15_000)
+    _, reward = trained(env, "residual", 15_000, learning_rate=1e-3)
     assert reward > 0.95
 
 
