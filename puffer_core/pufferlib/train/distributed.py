@@ -12,6 +12,7 @@ what they wait for: they raise RankError with that reason. A rank that was kille
 from __future__ import annotations
 
 import contextlib
+import functools
 import json
 import time
 from collections.abc import Callable, Iterator
@@ -31,9 +32,17 @@ T = TypeVar("T")
 ROLL_CALL_S = 2.0
 """How long the others may take to answer before they are told missing."""
 STORE_TIMEOUT_S = 10.0
+LAUNCH_TIMEOUT_S = 300.0
+"""Until rank 0's store can be reached: machines of a cluster do not start at once."""
 REASON_LENGTH = 2000
 _joined = 0
 """Groups that this process has joined so far: each has its own keys in the store."""
+
+
+@functools.cache
+def _launcher_store() -> Any:
+    """(store, rank, number of ranks): kept as long as the process, since rank 0 may be the one that serves it."""
+    return next(rendezvous("env://", timeout=timedelta(seconds=LAUNCH_TIMEOUT_S)))
 
 
 class Ranks:
@@ -61,7 +70,7 @@ class Ranks:
         _joined += 1
         wait = timedelta(seconds=timeout_s)
         try:
-            shared, rank, size = next(rendezvous("env://", timeout=wait))
+            shared, rank, size = _launcher_store()
             store = torch.distributed.distributed_c10d.PrefixStore(f"pufferlib/{_joined}", shared)
             backend = "cpu:gloo,cuda:nccl" if device.type == "cuda" else "gloo"
             dist.init_process_group(backend, store=store, rank=rank, world_size=size, timeout=wait)

@@ -176,15 +176,14 @@ def merge_moments(parts: Tensor) -> tuple[Tensor, Tensor, Tensor]:
 def pool_statistics(before: Mapping[str, Any], everyone: list[Any]) -> dict[str, Any]:
     """An env's state in which running moments have seen what all ranks have seen since `before`, which was common to them.
 
-    before, everyone[rank]: what the wrappers of an env remember, nested dicts. A dict of exactly mean, var and count is one of
-    running moments; everything else is taken from rank 0.
+    before, everyone[rank]: what the wrappers of an env remember, nested dicts. mean, var and count in one dict are running
+    moments; everything else is taken from rank 0.
     """
-    if everyone[0].keys() == MOMENTS:
-        return _pool_moments(before, everyone)
-    return {
+    pooled = {
         name: pool_statistics(before[name], [state[name] for state in everyone]) if isinstance(value, dict) else value
         for name, value in everyone[0].items()
     }
+    return {**pooled, **_pool_moments(before, everyone)} if everyone[0].keys() >= MOMENTS else pooled
 
 
 def _pool_moments(before: Mapping[str, Any], everyone: list[Any]) -> dict[str, Any]:

@@ -119,8 +119,11 @@ class PuffeRL:
         """The processes of this job, this one among them; None where it is the only one."""
         if self.ranks is not None:
             self.rank, self.world_size = self.ranks.rank, self.ranks.size
-            with self._guard():
+            try:
                 self.pool = Pool(self.ranks, self)
+            except BaseException as error:
+                self.ranks.close(error)
+                raise
             self.global_batch = self.pool.global_batch
             if self.rank:
                 self.seed_draws()
