@@ -14,7 +14,16 @@ import traceback
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from pufferlib.errors import CallbackError, ConfigError, EnvError, NonFiniteError, PufferError, RenderError, WorkerError
+from pufferlib.errors import (
+    CallbackError,
+    ConfigError,
+    EnvError,
+    NonFiniteError,
+    PufferError,
+    RankError,
+    RenderError,
+    WorkerError,
+)
 
 USAGE, FAILED, INTERRUPTED = 2, 1, 130
 """Exit codes: the request was wrong; the work failed; Ctrl-C."""
@@ -95,7 +104,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return dispatch(arguments)
     except KeyboardInterrupt:
         return complain("interrupted", INTERRUPTED)
-    except (CallbackError, EnvError, WorkerError, NonFiniteError, RenderError) as error:
+    except (CallbackError, EnvError, WorkerError, NonFiniteError, RankError, RenderError) as error:
         return complain(str(error), FAILED)
     except PufferError as error:
         return complain(str(error), USAGE)
