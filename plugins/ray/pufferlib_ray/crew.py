@@ -59,7 +59,7 @@ class Crew:
         self, ray: Any, maker: Any, resources: Mapping[str, float], hang_timeout_s: float | None, start_timeout_s: float | None
     ) -> None:
         self._ray = ray
-        self._maker = pack(ray, maker)
+        self.set_maker(maker)
         self._resources = resources
         self._make = ray.remote(EnvWorker).options(**actor_options(resources)).remote
         self.hang_timeout_s = hang_timeout_s
@@ -71,6 +71,10 @@ class Crew:
         self._is_client = bool(ray.util.client.ray.is_connected())
 
     # ------------------------------------------------------------ start
+
+    def set_maker(self, maker: Any) -> None:
+        """What actors that start from now on make their envs with."""
+        self._maker = pack(self._ray, maker)
 
     def start(self, places: Sequence[tuple[Seat, tuple[int, ...]]]) -> list[EnvFacts]:
         """Start every worker; what their envs look like. Raises the first failure."""

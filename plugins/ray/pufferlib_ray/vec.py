@@ -173,10 +173,13 @@ class RayVec(WorkerVec):
 
     # ------------------------------------------------------------ requests
 
-    def _request(self, name: str, workers: Sequence[int]) -> list[Any]:
+    def _set_maker(self, maker: Any) -> None:
+        self._hands.set_maker(maker)
+
+    def _request(self, name: str, workers: Sequence[int], *arguments: Any) -> list[Any]:
         """What these workers, which have nothing to do, answer. None from one that is lost but will be replaced."""
         crew = self._hands
-        refs = {worker: getattr(crew.hands[worker].actor, name).remote() for worker in workers}
+        refs = {worker: getattr(crew.hands[worker].actor, name).remote(*arguments) for worker in workers}
         answers = []
         for worker, ref in refs.items():
             try:

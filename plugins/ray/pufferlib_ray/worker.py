@@ -25,6 +25,7 @@ from pufferlib.vector.workers import (
     env_facts,
     limit_threads,
     pack_infos,
+    rebuild,
     seed_generators,
 )
 from pufferlib_ray.cluster import load_ray
@@ -95,6 +96,10 @@ class EnvWorker:
     def step(self, actions: Array) -> Result | Failure:
         return self._guard("step", self._step, actions)
 
+    def rebuild(self, arguments: dict[str, Any]) -> str | Failure:
+        """Envs with other arguments in the place of those here. Returns why not, or nothing; the old ones stay then."""
+        return self._guard("rebuild", self._rebuild, arguments)
+
     def drain(self) -> Any:
         return self._guard("drain", self._built.drain_log)
 
@@ -118,8 +123,21 @@ class EnvWorker:
     def _build(self, maker: bytes) -> EnvFacts:
         limit_threads()
         seed_generators(self._entropy)
-        env = build_batch(pickle.loads(maker), self._seat.num_envs, self._seat.first_env)
+        self._maker = pickle.loads(maker)
+        env = build_batch(self._maker, self._seat.num_envs, self._seat.first_env)
         limit_threads()
+        return self._adopt(env)
+
+    def _rebuild(self, arguments: dict[str, Any]) -> str:
+        made = rebuild(self._maker, arguments, self._seat, self._built)
+        if isinstance(made, str):
+            return made
+        self._built.close()
+        self._adopt(made)
+        return ""
+
+    def _adopt(self, env: PufferEnv) -> EnvFacts:
+        """From now on, step these envs."""
         facts = env_facts(env)
         spaces_of_a_row = facts.observation_space, facts.action_space
         layout = result_layout(*spaces_of_a_row, env.num_agents, facts.action_mask_size)

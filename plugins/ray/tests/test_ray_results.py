@@ -3,6 +3,7 @@
 import os
 import time
 
+import gymnasium
 import numpy as np
 import pytest
 from gymnasium import spaces
@@ -37,6 +38,44 @@ def test_results_and_infos_are_those_of_the_serial_back_end(ticking, on_ray, cou
     ours = trace(on_ray(ticking, num_workers=workers, batch_size=batch), 11)
     theirs = trace(pufferlib.emulate(ticking, num_envs=4, backend="serial"), 11)
     assert all(same(a, b) for a, b in zip(ours, theirs, strict=True))
+
+
+class Stopping(gymnasium.Env):
+    """Ends after `top` steps."""
+
+    observation_space, action_space = spaces.Box(0, 100, (1,), np.float32), spaces.Discrete(2)
+
+    def __init__(self, top=3):
+        if top < 1:
+            raise ValueError(f"top must be at least 1, got {top}")
+        self.top = top
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.steps = 0
+        return np.zeros(1, np.float32), {}
+
+    def step(self, action):
+        self.steps += 1
+        return np.full(1, self.steps, np.float32), 1.0, self.steps >= self.top, False, {}
+
+
+def test_other_arguments_for_running_envs(on_ray):
+    vec = on_ray(Stopping, num_workers=2)
+
+    def episode_length():
+        vec.reset(seed=0)
+        vec.drain_log()
+        for _ in range(12):
+            vec.step([0] * 4)
+        return vec.drain_log()["episode_length"]
+
+    assert episode_length() == 3
+    vec.set_env_arguments(top=4)
+    assert episode_length() == 4
+    with pytest.raises(ConfigError, match="top must be at least 1, got 0"):
+        vec.set_env_arguments(top=0)
+    assert episode_length() == 4
 
 
 def test_workers_are_on_both_nodes_and_gone_after_close(telling, on_ray, cluster):

@@ -16,7 +16,6 @@ from pufferlib.buffers import Buffers
 from pufferlib.env import PufferEnv
 from pufferlib.errors import ActionError, ConfigError, WorkerError
 from pufferlib.native._flags import FAILED, FAILURE, WAIT_OVER, Flags, flags_bytes
-from pufferlib.vector.arguments import with_arguments
 from pufferlib.vector.crew import Crew
 from pufferlib.vector.faults import CHECK_S, LOOK_S, WARN_AFTER_S, Failure
 from pufferlib.vector.places import make_places, spin_ns
@@ -149,15 +148,8 @@ class ProcessesVec(WorkerVec):
 
     # ------------------------------------------------------------ requests
 
-    def _rebuild(self, arguments: Info) -> None:
-        self._settle_all()
-        self._ready.clear()
-        everybody = range(self.num_workers)
-        refusals = [text for text in self._request("rebuild", everybody, arguments) if text]
-        if refusals:
-            self._request("rebuild", everybody, self.changed_arguments)
-            raise ConfigError(refusals[0])
-        self._crew.set_maker(with_arguments(self._maker, arguments))
+    def _set_maker(self, maker: Any) -> None:
+        self._crew.set_maker(maker)
 
     def _request(self, name: str, workers: Sequence[int], *arguments: Any) -> list[Any]:
         """What these workers, which have nothing to do, answer. None from one that is lost but will be replaced."""

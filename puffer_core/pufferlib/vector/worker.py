@@ -180,16 +180,11 @@ class Worker:
 
     def request_rebuild(self, arguments: dict[str, Any]) -> str:
         """Envs with other arguments in the place of those here. Returns why not, or nothing; the old ones stay then."""
-        env, seat = None, self._place.seat
-        try:
-            env = build_batch(with_arguments(self._maker, arguments), seat.num_envs, seat.first_env)
-            check_fits(env_facts(self._env), env_facts(env), arguments)
-        except Exception as error:
-            if env is not None:
-                env.close()
-            return str(error) if isinstance(error, (ConfigError, SpaceError)) else f"{type(error).__name__}: {error}"
+        made = rebuild(self._maker, arguments, self._place.seat, self._env)
+        if isinstance(made, str):
+            return made
         self._env.close()
-        self._env, self._bound = env, -1
+        self._env, self._bound = made, -1
         return ""
 
     def request_drain(self) -> dict[str, float]:
@@ -203,6 +198,19 @@ class Worker:
             self._env.close()
         except BaseException as error:
             self._connection.send(describe(error, self._place.seat, os.getpid(), "close"))
+
+
+def rebuild(maker: Callable[..., Any], arguments: dict[str, Any], seat: Seat, old: PufferEnv) -> PufferEnv | str:
+    """A worker's envs with other arguments, which fit into the place of the `old` ones; or in words why there are none."""
+    env = None
+    try:
+        env = build_batch(with_arguments(maker, arguments), seat.num_envs, seat.first_env)
+        check_fits(env_facts(old), env_facts(env), arguments)
+    except Exception as error:
+        if env is not None:
+            env.close()
+        return str(error) if isinstance(error, (ConfigError, SpaceError)) else f"{type(error).__name__}: {error}"
+    return env
 
 
 def pack_infos(infos: Any) -> bytes:

@@ -20,6 +20,7 @@ import numpy as np
 
 from pufferlib.buffers import Buffers
 from pufferlib.errors import ClosedError, ConfigError
+from pufferlib.vector.arguments import with_arguments
 from pufferlib.vector.batches import build_batch
 from pufferlib.vector.faults import (
     BUILD_FACTOR,
@@ -40,7 +41,7 @@ from pufferlib.vector.seeding import env_seeds
 from pufferlib.vector.serial import env_facts
 from pufferlib.vector.shape import VecShape
 from pufferlib.vector.vec_env import EnvFacts, Info, VecEnv
-from pufferlib.vector.worker import RESET, STEP, limit_threads, pack_infos, seed_generators
+from pufferlib.vector.worker import RESET, STEP, limit_threads, pack_infos, rebuild, seed_generators
 
 __all__ = [
     "BUILD_FACTOR",
@@ -61,6 +62,7 @@ __all__ = [
     "late",
     "limit_threads",
     "pack_infos",
+    "rebuild",
     "seed_generators",
     "warn_of_hang",
 ]
@@ -96,6 +98,9 @@ class WorkerVec(VecEnv):
     restart_workers: replace a lost worker, cut its rows off and go on
     Raises ConfigError for values that these cannot have.
     """
+
+    _maker: Any
+    """The env maker that the subclass was given."""
 
     def __init__(
         self, shape: VecShape, *, seed: Any, in_order: bool, hang_timeout_s: float | None, restart_workers: bool
@@ -148,6 +153,16 @@ class WorkerVec(VecEnv):
     def _render(self) -> Any:
         self._settle_all()
         return self._request("render", [0])[0]
+
+    def _rebuild(self, arguments: Info) -> None:
+        self._settle_all()
+        self._ready.clear()
+        everybody = range(self.num_workers)
+        refusals = [text for text in self._request("rebuild", everybody, arguments) if text]
+        if refusals:
+            self._request("rebuild", everybody, self.changed_arguments)
+            raise ConfigError(refusals[0])
+        self._set_maker(with_arguments(self._maker, arguments))
 
     def _take_infos(self, group: int) -> list[Info]:
         if not self._infos[group]:
@@ -243,9 +258,13 @@ class WorkerVec(VecEnv):
         """Wait until no worker has anything to do; groups that are done then are `_ready`."""
 
     @abstractmethod
-    def _request(self, name: str, workers: Sequence[int]) -> list[Any]:
-        """What these workers, which have nothing to do, answer to "drain" or "render"; None from one that is lost but will be
-        replaced."""
+    def _request(self, name: str, workers: Sequence[int], *arguments: Any) -> list[Any]:
+        """What these workers, which have nothing to do, answer to "drain", "render" or "rebuild"; None from one that is lost
+        but will be replaced."""
+
+    @abstractmethod
+    def _set_maker(self, maker: Any) -> None:
+        """What workers that start from now on make their envs with."""
 
     @abstractmethod
     def _start_again(self, worker: int) -> EnvFacts:
