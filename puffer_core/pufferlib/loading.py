@@ -144,7 +144,8 @@ def _give_statistics(content: dict[str, Any], env: Any, path: Path) -> None:
 def _with_normalisation(content: dict[str, Any], env: Any, path: Path) -> nn.Module:
     """The policy for an env that lacks nothing but the outermost wrapper of observations, NormalizeObservation."""
     trained, own = content["env"]["wrappers"], observation_wrappers(env)
-    if not trained or not trained[0].endswith("/NormalizeObservation") or trained[1:] != own:
+    is_plain = bool(trained) and "mean" in content["env_state"].get(trained[0], {})  # not of single leaves
+    if not is_plain or not trained[0].endswith("/NormalizeObservation") or trained[1:] != own:
         names = [", ".join(name.partition("/")[2] for name in wrappers) or "no wrapper" for wrappers in (trained, own)]
         raise CheckpointError(
             f"{path}: observations went through {names[0]} in training, through {names[1]} here: wrap the env likewise"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from pufferlib.errors import ConfigError, SpaceError
@@ -24,8 +24,12 @@ class WrappersConfig:
     """Bring observations to mean 0 and variance 1 by running statistics, which checkpoints hold."""
     clip_observations: float | None = None
     """Cut normalised observations to [-X, X]."""
+    normalize_leaves: list[str] = field(default_factory=list)
+    """Of a structured observation what to normalise, such as sensors/lidar; none: all floats. Can be given several times."""
     frame_stack: int = 1
     """Observe the last so many observations."""
+    stack_leaves: list[str] = field(default_factory=list)
+    """Of a structured observation what to stack; none: all. Can be given several times."""
     normalize_rewards: bool = False
     """Divide rewards by the running standard deviation of the return, discounted by train.gamma; before train.reward_clip."""
 
@@ -36,10 +40,11 @@ class WrappersConfig:
             raise ConfigError(f"{_named('frame_stack')} must be at least 1, got {self.frame_stack}")
         if self.clip_observations is not None and not self.clip_observations > 0:
             raise ConfigError(f"{_named('clip_observations')} must be above 0, got {self.clip_observations:g}")
-        if self.clip_observations is not None and not self.normalize_observations:
-            raise ConfigError(
-                f"{_named('clip_observations')} cuts normalised observations: set {_named('normalize_observations')} true as well"
-            )
+        for name, value in (("clip_observations", self.clip_observations), ("normalize_leaves", self.normalize_leaves)):
+            if value and not self.normalize_observations:
+                raise ConfigError(f"{_named(name)} says how to normalise: set {_named('normalize_observations')} true as well")
+        if self.stack_leaves and self.frame_stack == 1:
+            raise ConfigError(f"{_named('stack_leaves')} says what to stack: set {_named('frame_stack')} to 2 or more as well")
 
     @property
     def change_observations(self) -> bool:
@@ -61,10 +66,10 @@ class WrappersConfig:
                 env = ResizeObservation(env, (height, width))
             if self.normalize_observations:
                 name = "normalize_observations"
-                env = NormalizeObservation(env, clip=self.clip_observations)
+                env = NormalizeObservation(env, clip=self.clip_observations, leaves=self.normalize_leaves or None)
             if self.frame_stack > 1:
                 name = "frame_stack"
-                env = FrameStackObservation(env, self.frame_stack)
+                env = FrameStackObservation(env, self.frame_stack, leaves=self.stack_leaves or None)
         except (SpaceError, ConfigError) as error:
             raise type(error)(f"{_named(name)}: {error}") from error
         return env

@@ -6,7 +6,7 @@ every time.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,9 +14,11 @@ from gymnasium import spaces
 from gymnasium.vector import AutoresetMode
 
 from pufferlib.buffers import Array
-from pufferlib.errors import ConfigError
+from pufferlib.errors import ConfigError, SpaceError
+from pufferlib.structure import Leaf
 from pufferlib.vector import VecEnv
-from pufferlib.wrappers.base import Step, VecWrapper, plain_box
+from pufferlib.wrappers.base import Step, VecWrapper
+from pufferlib.wrappers.parts import Parts, path_name
 
 PRIOR = 1e-4
 """The weight, in samples, of mean 0 and variance 1 before anything was seen; the same as Gymnasium's and Stable-Baselines3's."""
@@ -55,51 +57,86 @@ class NormalizeObservation(VecWrapper):
     """Observations as float32 with mean 0 and variance 1 in every coordinate, by the statistics of all rows; over a VecEnv.
 
     epsilon: added to the variance. clip: results are cut to [-clip, clip]; None: not.
+    leaves: of a structured observation those to normalise, by paths such as "position" or "sensors/lidar"; None: every Box of
+    floating-point numbers. They must be Boxes; the others stay as they are.
     Every observation counts once: in a step where an episode ends its true last one and the next one's first. Rows whose mask is
-    0 do not count. `update_statistics = False` freezes them, as for an evaluation. `moments` holds them.
+    0 do not count. `update_statistics = False` freezes them, as for an evaluation. `moments` holds them, for a structured
+    observation a dict by path.
     """
 
     owned = ("observations", "final_observations")
 
-    def __init__(self, env: VecEnv, epsilon: float = 1e-8, clip: float | None = None) -> None:
+    def __init__(
+        self, env: VecEnv, epsilon: float = 1e-8, clip: float | None = None, *, leaves: Sequence[str] | None = None
+    ) -> None:
         self.epsilon, self.clip = _positive("epsilon", epsilon), None if clip is None else _positive("clip", clip)
-        shape = plain_box(env, "NormalizeObservation").shape
-        self.moments = RunningMoments(shape)
-        self.update_statistics = True
         bound = np.inf if self.clip is None else self.clip
-        super().__init__(env, observation_space=spaces.Box(-bound, bound, shape, np.float32))
+        self._parts = Parts(env, leaves, usual=_is_continuous, change=lambda space: _normal_box(space, bound))
+        self._moments = [RunningMoments(leaf.shape) for leaf in self._parts.leaves]
+        self.update_statistics = True
+        super().__init__(env, observation_space=self._parts.box)
+
+    @property
+    def moments(self) -> Any:
+        """RunningMoments; of a structured observation a dict of them."""
+        return self._by_leaf(self._moments)
 
     def receive(self, step: Step) -> None:
-        inner, outer = step.inner, step.outer
+        inner, outer, parts = step.inner, step.outer, self._parts
+        parts.keep(inner.observations, outer.observations)
         ended = inner.terminals | inner.truncations
         rows = np.flatnonzero(ended)
-        if self.metadata["autoreset_mode"] == AutoresetMode.NEXT_STEP:  # the last one stands here, the first one in the next step
-            self._see(inner.observations)
-            outer.final_observations[rows] = self._normal(inner.final_observations[rows])
-        elif len(rows):
-            seen = inner.observations.copy()
-            seen[rows] = inner.final_observations[rows]
-            self._see(seen if inner.masks.all() else seen[inner.masks])
-            outer.final_observations[rows] = self._normal(inner.final_observations[rows])
-            self._see(inner.observations[rows])
-        else:
-            self._see(inner.observations if inner.masks.all() else inner.observations[inner.masks])
-        outer.observations[...] = self._normal(inner.observations)
+        if len(rows):
+            parts.keep(inner.final_observations, outer.final_observations, rows)
+        now = parts.changed(inner.observations, outer.observations)
+        final = parts.changed(inner.final_observations, outer.final_observations)
+        for moments, (new, normal), (last, normal_last) in zip(self._moments, now, final, strict=True):
+            if self.metadata["autoreset_mode"] == AutoresetMode.NEXT_STEP:  # the first one stands in the next step
+                self._see(moments, new)
+                normal_last[rows] = self._normal(moments, last[rows])
+            elif len(rows):
+                seen = new.copy()
+                seen[rows] = last[rows]
+                self._see(moments, seen if inner.masks.all() else seen[inner.masks])
+                normal_last[rows] = self._normal(moments, last[rows])
+                self._see(moments, new[rows])
+            else:
+                self._see(moments, new if inner.masks.all() else new[inner.masks])
+            normal[...] = self._normal(moments, new)
 
     def own_state(self) -> dict[str, Any]:
         """The statistics, and what else a policy needs to normalise observations itself; inf stands for no clip."""
-        return {**self.moments.state(), "epsilon": self.epsilon, "clip": np.inf if self.clip is None else self.clip}
+        states = [moments.state() for moments in self._moments]
+        found = states[0] if self._parts.inner.is_plain else {"leaves": self._by_leaf(states)}
+        return {**found, "epsilon": self.epsilon, "clip": np.inf if self.clip is None else self.clip}
 
     def load_own_state(self, state: Mapping[str, Any]) -> None:
-        self.moments.load(state)
+        leaves = state.get("leaves")
+        for leaf, moments in zip(self._parts.leaves, self._moments, strict=True):
+            moments.load(state if leaves is None else leaves[path_name(leaf.path)])
 
-    def _see(self, observations: Array) -> None:
+    def _by_leaf(self, values: Sequence[Any]) -> Any:
+        if self._parts.inner.is_plain:
+            return values[0]
+        return {path_name(leaf.path): value for leaf, value in zip(self._parts.leaves, values, strict=True)}
+
+    def _see(self, moments: RunningMoments, observations: Array) -> None:
         if self.update_statistics:
-            self.moments.update(observations)
+            moments.update(observations)
 
-    def _normal(self, observations: Array) -> Array:
-        normal: Array = (observations - self.moments.mean) / np.sqrt(self.moments.var + self.epsilon)
+    def _normal(self, moments: RunningMoments, observations: Array) -> Array:
+        normal: Array = (observations - moments.mean) / np.sqrt(moments.var + self.epsilon)
         return normal if self.clip is None else np.clip(normal, -self.clip, self.clip)
+
+
+def _is_continuous(leaf: Leaf) -> bool:
+    return isinstance(leaf.space, spaces.Box) and leaf.own_dtype.kind == "f"
+
+
+def _normal_box(space: Any, bound: float) -> spaces.Box:
+    if not isinstance(space, spaces.Box):
+        raise SpaceError(f"only Boxes can be normalised, got {space}: leave it out of `leaves`")
+    return spaces.Box(-bound, bound, space.shape, np.float32)
 
 
 class NormalizeReward(VecWrapper):

@@ -320,7 +320,7 @@ def test_refusals_name_what_would_work(picture):
     with pytest.raises(ConfigError, match="render_mode='rgb_array'"):
         RecordVideo(pictures, ".")
     with pytest.raises(SpaceError, match="Dict"):
-        NormalizeObservation(pufferlib.emulate(Structured, backend="serial"))
+        ResizeObservation(pufferlib.emulate(Structured, backend="serial"), (2, 2))
 
 
 class Structured(Steps):

@@ -67,6 +67,8 @@ def test_the_defaults_wrap_nothing():
             "clip_observations (--wrappers.clip-observations) must be above 0, got -1",
         ),
         (["--wrappers.clip-observations", "5"], "set normalize_observations (--wrappers.normalize-observations) true as well"),
+        (["--wrappers.stack-leaves", "camera"], "set frame_stack (--wrappers.frame-stack) to 2 or more as well"),
+        (["--wrappers.frame-stack", "2", "--wrappers.stack-leaves", "x"], "this env observes a single Box"),
         (["--wrappers.grayscale", "true"], "(--wrappers.grayscale): GrayscaleObservation needs uint8"),
     ],
 )
@@ -149,11 +151,14 @@ def test_a_resumed_run_keeps_its_wrappers_and_their_statistics(run, capsys):
     assert after > before + 127, "it goes on counting"
 
 
-def test_wrappers_that_need_a_box_name_the_flag_and_the_space():
+def test_wrappers_of_structured_observations_take_leaves_or_name_the_flag_and_the_space():
     class Parts(Pictures):
         observation_space = spaces.Dict(a=spaces.Box(0, 1, (2,)), b=spaces.Discrete(3))
 
     env = pufferlib.emulate(Parts, num_workers=1)
+    wanted = WrappersConfig(normalize_observations=True, frame_stack=2, stack_leaves=["a"])
+    space = wanted.around_observations(env).observation_structure.space
+    assert space == spaces.Dict(a=spaces.Box(-np.inf, np.inf, (2, 2)), b=spaces.Discrete(3))
     with pytest.raises(SpaceError, match=r"resize \(--wrappers\.resize\): ResizeObservation .* Dict"):
         WrappersConfig(resize="4x4").around_observations(env)
     env.close()
