@@ -1,7 +1,7 @@
 """Training speed on breakout against a bare PyTorch loop that runs the same network on tensors of the same shapes.
 
-The bare loop has no env, no sampling, no advantages and no losses but a sum: per rollout, `horizon` forwards of all rows, then
-one forward, backward and optimizer step per minibatch. Both take turns in one process, so their ratio holds on a noisy machine.
+The bare loop (`pufferlib.train.floor`, which `puffer profile` uses as well) has no env, no sampling, no advantages and no losses
+but a sum of squares. Both take turns in one process, so their ratio holds on a noisy machine.
 
 python benchmarks/training.py [--policy mlp] [--rounds 8]
 """
@@ -17,19 +17,7 @@ import torch
 import pufferlib
 from common import machine
 from pufferlib.policies import build_policy
-
-
-def bare_rollout(policy: torch.nn.Module, optimizer: torch.optim.Optimizer, observations: torch.Tensor, minibatch: int) -> None:
-    """One rollout and one epoch of forwards, backwards and steps. observations: float32[horizon, rows, n]."""
-    with torch.inference_mode():
-        for slot in observations:
-            policy(slot)
-    for batch in observations.flatten(0, 1).split(minibatch):
-        logits, value = policy(batch)
-        loss = logits.square().mean() + value.square().mean()
-        optimizer.zero_grad(set_to_none=True)
-        loss.backward()
-        optimizer.step()
+from pufferlib.train.floor import BareLoop
 
 
 def main() -> None:
@@ -58,8 +46,8 @@ def main() -> None:
         batch_size=given.num_envs * given.horizon, minibatch_size=given.minibatch_size, update_epochs=1,
     )  # fmt: skip
     bare_policy = build_policy("mlp", env.single_observation_space, env.single_action_space)
-    bare_optimizer = torch.optim.Adam(bare_policy.parameters(), fused=True)
     observations = torch.rand(given.horizon, given.num_envs, *env.single_observation_space.shape)
+    loop = BareLoop(bare_policy, observations, given.minibatch_size)
 
     steps = given.num_envs * given.horizon
     ours, bare = [], []
@@ -68,7 +56,7 @@ def main() -> None:
         trainer.evaluate()
         trainer.train()
         middle = time.perf_counter()
-        bare_rollout(bare_policy, bare_optimizer, observations, given.minibatch_size)
+        loop.run()
         end = time.perf_counter()
         if round_number:  # the first one warms caches up
             ours.append(steps / (middle - start))

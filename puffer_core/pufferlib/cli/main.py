@@ -42,9 +42,11 @@ BUILT_IN = {
     "train": Command("pufferlib.cli.train:run", "train a policy on an environment"),
     "eval": Command("pufferlib.cli.eval:run", "watch a run, record a video, or measure returns"),
     "match": Command("pufferlib.cli.match:run", "let two policies play a two-player game against each other"),
+    "export": Command("pufferlib.cli.export:run", "write a run's policy as ONNX, TorchScript, torch.export or flat weights"),
     "list": Command("pufferlib.cli.list_envs:run", "list the environments"),
     "plugins": Command("pufferlib.cli.plugins:run", "list the plugins, what they register and what failed to load"),
     "bench": Command("pufferlib.cli.bench:run", "measure an environment's steps per second"),
+    "profile": Command("pufferlib.cli.profile:run", "show where the time of training goes, and write a trace"),
     "autotune": Command("pufferlib.cli.autotune:run", "find the fastest back end, workers and batch size here"),
     "check": Command("pufferlib.cli.check:run", "check that an environment or a plugin keeps its contract"),
 }
