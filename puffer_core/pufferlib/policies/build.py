@@ -34,8 +34,11 @@ def resolve_policy(name: str) -> Any:
 
 
 def check_settings(name: str, target: Any, kwargs: dict[str, Any]) -> None:
-    """Raise ConfigError for a setting that the policy does not take."""
+    """Raise ConfigError for a setting that the policy does not take, or one that it needs."""
     parameters = inspect.signature(target).parameters
+    for key, parameter in parameters.items():
+        if parameter.kind is parameter.KEYWORD_ONLY and parameter.default is parameter.empty and key not in kwargs:
+            raise ConfigError(f"policy {name!r} needs the setting {key!r}")
     if any(p.kind is inspect.Parameter.VAR_KEYWORD for p in parameters.values()):
         return
     settings = [p for p in parameters if p not in ("observation_space", "action_space")]

@@ -141,11 +141,11 @@ class MinGRUCore(nn.Module):
 def linear_recurrence(keep: Tensor, add: Tensor, initial: Tensor) -> Tensor:
     """h[t] = keep[t] h[t - 1] + add[t] with h[-1] = `initial`, and its gradients.
 
-    keep, add: float[horizon, rows, n]; initial: float[rows, n]. Returns float[horizon, rows, n].
+    keep, add: float[horizon, rows, n]; initial: float[rows, n], whose dtype the sums have. Returns that[horizon, rows, n].
     On a CPU it is a loop over time, which reads each number once; elsewhere a scan of log2(horizon) passes, because there the
     number of kernels counts. Numbers are never taken to logarithms, so gates of 0 are exact.
     """
-    return _LinearRecurrence.apply(keep, add, initial)  # type: ignore[no-untyped-call, no-any-return]
+    return _LinearRecurrence.apply(keep.to(initial.dtype), add.to(initial.dtype), initial)  # type: ignore[no-untyped-call, no-any-return]
 
 
 class _LinearRecurrence(torch.autograd.Function):

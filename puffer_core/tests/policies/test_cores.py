@@ -70,6 +70,18 @@ def test_gradients_of_the_recurrence_are_those_of_finite_differences(way, monkey
     assert torch.autograd.gradcheck(linear_recurrence, given)
 
 
+def test_mingru_adds_up_in_float32_where_its_products_are_in_bfloat16() -> None:
+    core, random = MinGRUCore(8, 2), torch.Generator().manual_seed(0)
+    features, starts = torch.randn(200, 3, 8, generator=random), torch.zeros(200, 3, dtype=torch.bool)
+    with torch.autocast("cpu", torch.bfloat16):
+        _, end = core.sequence(features, core.initial_state(3), starts)
+        state = core.initial_state(3)
+        for step in features:
+            _, state = core.step(step, state)
+    assert end.dtype == state.dtype == torch.float32
+    torch.testing.assert_close(end[:, 0], state[:, 0], atol=1e-5, rtol=1e-5)
+
+
 def test_attention_equals_its_formula_in_float64() -> None:
     """One block, one head after another, every pair of steps by itself (Vaswani et al. 2017, eq. 1; Shaw et al. 2018, eq. 4)."""
     torch.manual_seed(0)

@@ -43,6 +43,8 @@ def test_what_does_not_fit_is_refused():
         build_policy("independent", *SPACES, agents=3).initial_state(4)
     with pytest.raises(ConfigError, match="agents must be an integer of at least 1, got 0"):
         build_policy("independent", *SPACES, agents=0)
+    with pytest.raises(ConfigError, match="'independent' needs the setting 'agents'"):
+        build_policy("independent", *SPACES)
     with pytest.raises(ConfigError, match="would nest"):
         build_policy("independent", *SPACES, agents=2, base="independent")
     with pytest.raises(ConfigError, match="'mlp' has no setting 'window'"):
