@@ -58,7 +58,7 @@ def run(argv: list[str]) -> int:
 
     options["device"] = str(choose_device(options["device"]))
     env_kwargs = {name: value for name, value in config.env.items() if name != "opponent"}
-    a, b = (find_side(name, options["device"]) for name in names)
+    a, b = (find_side(name, config, options["device"]) for name in names)
     print_result(names, config.env_name, play_match(config.env_name, a, b, env_kwargs=env_kwargs, **options))
     return 0
 
@@ -100,14 +100,18 @@ def must_exist(name: str) -> bool:
     return True
 
 
-def find_side(name: str, device: str) -> Side:
-    """What plays under that name."""
+def find_side(name: str, config: RunConfig, device: str) -> Side:
+    """What plays under that name in the game as it is, without a run's wrappers."""
     if name in WORDS:
         return name
     if is_run(name):
         import pufferlib
 
-        policy: Side = pufferlib.load_policy(name, device=device)
+        env = pufferlib.make(config.env_name, num_envs=1, num_workers=1, backend="serial", **config.env)
+        try:
+            policy: Side = pufferlib.load_policy(name, env=env, device=device)
+        finally:
+            env.close()
         return policy
     module, _, function = name.partition(":")
     try:

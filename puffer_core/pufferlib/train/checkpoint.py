@@ -52,7 +52,6 @@ def save_checkpoint(trainer: PuffeRL, path: str | PathLike[str]) -> None:
         "env_arguments": dict(getattr(trainer.env, "changed_arguments", {})),
         "callbacks": trainer.callbacks.state_dict(),
         "random": random_states(trainer.generator),
-        "env_state": pack(env_state(trainer.env)),
     }
     try:
         with replacing(target) as file:
@@ -71,6 +70,7 @@ def policy_content(trainer: PuffeRL) -> dict[str, Any]:
         "policy_spec": None if spec is None else [spec[0], dict(spec[1])],
         "policy": trainer.policy.state_dict(),
         "global_step": trainer.global_step,
+        "env_state": pack(env_state(trainer.env)),
     }
 
 

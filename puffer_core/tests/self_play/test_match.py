@@ -98,6 +98,18 @@ def test_the_command_plays_runs_checkpoints_snapshots_bots_and_scripts(run_dir, 
     assert "Elo A - B" in said[0]
 
 
+def test_a_run_that_normalises_observations_plays_as_it_learnt(tmp_path, capsys):
+    path = tmp_path / "run"
+    settings = {
+        "run-dir": str(path), "env.opponent": "self", "self-play.enabled": "True", "wrappers.normalize-observations": "True",
+        "vec.num-envs": "8", "train.horizon": "8", "train.minibatch-size": "64", "train.total-timesteps": "256",
+        "train.device": "cpu", "train.learner": "torch", "policy.hidden-size": "8",
+    }  # fmt: skip
+    assert main(["train", "ocean-connect4", *(word for name, value in settings.items() for word in (f"--{name}", value))]) == 0
+    assert main(["match", str(path), str(path / "snapshots" / "0.pt"), "--games", "4"]) == 0
+    assert "Elo A - B" in capsys.readouterr().out
+
+
 def test_the_command_refuses_in_words(run_dir, tmp_path, capsys):
     for arguments, words in (
         ([], "who plays whom?"),
