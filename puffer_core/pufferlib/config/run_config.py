@@ -143,7 +143,7 @@ class RunConfig:
     train: TrainConfig = field(default_factory=TrainConfig)
     policy: PolicyConfig = field(default_factory=PolicyConfig)
     schedule: dict[str, str] = field(default_factory=dict)
-    """Settings of [train] that change over training, see pufferlib.config.schedules."""
+    """Settings of [train] that change over training, as in "linear 0.02 0"; see docs/curricula.md."""
     self_play: SelfPlayConfig = field(default_factory=SelfPlayConfig)
     wrappers: WrappersConfig = field(default_factory=WrappersConfig)
     env: dict[str, Any] = field(default_factory=dict)
