@@ -11,7 +11,7 @@ from pufferlib.config.run_config import BuiltInPolicy, RunConfig, Schema, Settin
 
 PYTHON_TYPES = {"bool": bool, "int": int, "float": float, "text": str, "texts": list[str], "any": str}
 OUR_WORDS = {
-    "{None}|INT": "INT|auto  ", "{None}|FLOAT": "FLOAT|auto  ", "{None,": "{auto,", "None)": "auto)",
+    "{None}|INT": "INT|auto  ", "{None}|FLOAT": "FLOAT|auto  ", "{None}|STR": "STR|auto  ", "{None,": "{auto,", "None)": "auto)",
     "(default: '')": "             ", "(default: )": "           ",
 }  # fmt: skip
 """tyro's words for what we spell otherwise, each of the same length, so that its frames stay straight."""

@@ -100,7 +100,7 @@ class BuiltInPolicy:
     """Width of every hidden layer and of the recurrent state. auto: the policy's own default, as for the settings below."""
     num_layers: int | None = None
     """Hidden layers of the encoder; residual: its blocks."""
-    encoder: Literal["auto", "mlp", "residual", "nature", "impala", "multi"] | None = None
+    encoder: Literal["mlp", "residual", "nature", "impala", "multi"] | None = None
     """What lstm, gru, mingru and attention see with. auto: a CNN for images, multi for parts with an image, else mlp."""
     core_layers: int | None = None
     """Recurrent layers of mingru, blocks of attention."""
