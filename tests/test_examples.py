@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import runpy
 import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
+
+import pufferlib
+from pufferlib.policies import build_policy
 
 ROOT = Path(__file__).parent.parent
 EXAMPLES = ROOT / "examples"
@@ -24,9 +30,33 @@ def run(*command: str | Path, cwd: Path, **environment: str) -> str:
     return done.stdout
 
 
-def test_both_styles_of_env_run(tmp_path: Path) -> None:
+def test_the_env_templates_keep_the_contract_and_reward_a_plan(tmp_path: Path) -> None:
     said = run(sys.executable, EXAMPLES / "env_template.py", cwd=tmp_path)
-    assert said.count("always guessing right: 1.0") == 2
+    found = re.findall(r"(\w+): mean reward (-?[\d.]+) by plan, (-?[\d.]+) at random", said)
+    assert [name for name, _, _ in found] == ["GridWorld", "Navigation"]
+    assert all(float(planned) > float(by_chance) + 0.2 for _, planned, by_chance in found)
+
+
+@pytest.mark.parametrize(("observation", "action"), [("vector", "discrete"), ("image", "multi_discrete"), ("dict", "continuous")])
+def test_the_grid_world_trains_with_every_observation_and_action(observation: str, action: str) -> None:
+    template = runpy.run_path(str(EXAMPLES / "env_template.py"))
+    env = pufferlib.emulate(template["GridWorld"], num_envs=8, backend="serial", observation=observation, action=action)
+    policy = build_policy("mlp", env.single_observation_space, env.single_action_space, hidden_size=16, seed=1)
+    trainer = pufferlib.PuffeRL(env=env, policy=policy, device="cpu", horizon=32, total_timesteps=512)
+    logs = trainer.fit()
+    trainer.close()
+    assert logs["environment/steps"] <= 40 and 0 <= logs["environment/arrived"] <= 1
+
+
+def test_agents_of_the_navigation_template_share_reward_and_episode() -> None:
+    template = runpy.run_path(str(EXAMPLES / "env_template.py"))
+    env = pufferlib.emulate(template["Navigation"], num_envs=2, backend="serial", max_steps=3)
+    env.reset(seed=1)
+    for step in range(1, 4):
+        _, rewards, terminals, truncations, _ = env.step(np.zeros(6, np.int32))
+        assert (rewards.reshape(2, 3) == rewards[[0, 3], None]).all() and (rewards < 0).all()
+        assert not terminals.any() and (truncations == (step == 3)).all()
+    env.close()
 
 
 def test_a_custom_policy_learns_cartpole(tmp_path: Path) -> None:
@@ -59,11 +89,24 @@ def test_the_self_play_example_beats_a_random_player(tmp_path: Path) -> None:
     assert score > 0.6
 
 
+def test_two_ranks_of_the_training_script_write_one_set_of_files_and_go_on(tmp_path: Path) -> None:
+    torchrun = Path(sys.executable).with_name("torchrun")
+    command = [
+        torchrun, "--standalone", "--nproc_per_node=2", EXAMPLES / "train_template.py", "--env-name", "ocean-continuous",
+        "--num-envs", "8", "--horizon", "32", "--device", "cpu", "--checkpoint-dir", tmp_path / "files",
+    ]  # fmt: skip
+    run(*command, "--total-timesteps", "1024", cwd=tmp_path, OMP_NUM_THREADS="1")
+    run(*command, "--total-timesteps", "2048", "--resume", tmp_path / "files" / "1024.pt", cwd=tmp_path, OMP_NUM_THREADS="1")
+    rows = [json.loads(line) for line in (tmp_path / "files" / "metrics.jsonl").read_text().splitlines()]
+    assert [row["global_step"] for row in rows] == [512, 1024, 1536, 2048], "2 ranks times 8 rows times 32 steps"
+    assert sorted(path.name for path in (tmp_path / "files").iterdir()) == ["1024.pt", "2048.pt", "metrics.jsonl"]
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
         (["--logger", "nonee"], "no logger is named 'nonee'"),
-        (["--env-name", "ocean-continuous"], "chooses among Discrete actions"),
+        (["--gamma", "2"], "gamma (--train.gamma) must be in [0, 1], got 2.0"),
     ],
 )
 def test_the_training_script_says_what_it_cannot_do(tmp_path: Path, arguments: list[str], words: str) -> None:
