@@ -1,0 +1,1 @@
+from pufferlib_ocean.pacman.pacman import Pacman as Pacman
