@@ -8,6 +8,7 @@ from pufferlib.cli.flags import Arguments, scan
 from pufferlib.config.files import read_toml
 from pufferlib.config.run_config import RunConfig
 from pufferlib.errors import ConfigError, PufferError
+from pufferlib.train.interrupt import StartUp
 
 HELP = """\
 Train a policy. Settings: defaults < the env's preset < --config FILE < flags.
@@ -30,11 +31,12 @@ def run(argv: list[str]) -> int:
         return show_help(arguments)
     arguments.at_most(1, "puffer train")
     resume = arguments.take("resume")
-    config, command_line = read_settings(arguments, resume), ["puffer", "train", *argv]
-    from pufferlib.train.run import train_run
-    from pufferlib.train.run_dir import RunDirectory
+    with StartUp():
+        config, command_line = read_settings(arguments, resume), ["puffer", "train", *argv]
+        from pufferlib.train.run import train_run
+        from pufferlib.train.run_dir import RunDirectory
 
-    return train_run(config, command_line, RunDirectory.open(resume) if resume else None)
+        return train_run(config, command_line, RunDirectory.open(resume) if resume else None)
 
 
 def read_settings(arguments: Arguments, resume: str | None) -> RunConfig:

@@ -20,6 +20,32 @@ class StepBrokenOff(KeyboardInterrupt):
     """The step did not finish in time after Ctrl-C, or a second Ctrl-C came."""
 
 
+class StartUp:
+    """A context manager for what comes before the first step: Ctrl-C is a KeyboardInterrupt, and is remembered.
+
+    Somebody may swallow that exception: a bare `except` around an import in another package, or a destructor that Python was in.
+    The `Interrupt` that begins afterwards then knows that it was asked to stop.
+    """
+
+    def __init__(self) -> None:
+        self.requested = 0
+        self.before: Any = None
+
+    def __enter__(self) -> StartUp:
+        if threading.current_thread() is threading.main_thread():
+            self.before = signal.signal(signal.SIGINT, self)
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        if self.before is not None:
+            signal.signal(signal.SIGINT, self.before)
+
+    def __call__(self, number: int, frame: FrameType | None) -> None:
+        """The signal handler."""
+        self.requested = number
+        raise KeyboardInterrupt
+
+
 class Interrupt:
     """A context manager; `requested` is the number of the first signal that asked to stop, else 0.
 
@@ -40,6 +66,9 @@ class Interrupt:
         if threading.current_thread() is threading.main_thread():  # Python allows handlers nowhere else
             for number in (signal.SIGINT, signal.SIGTERM):
                 self.before[number] = signal.signal(number, self.handle)
+            start_up = self.before[signal.SIGINT]
+            if isinstance(start_up, StartUp) and start_up.requested:
+                self.requested = start_up.requested
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:

@@ -75,9 +75,13 @@ def test_ctrl_c_before_training_begins_leaves_nothing(tmp_path):
     process = subprocess.Popen(
         command(tmp_path / "run"), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
     )  # fmt: skip
-    time.sleep(0.5)
-    os.killpg(process.pid, signal.SIGINT)
-    _, err = process.communicate(timeout=PATIENCE_S)
+    try:
+        time.sleep(0.5)
+        os.killpg(process.pid, signal.SIGINT)
+        _, err = process.communicate(timeout=PATIENCE_S)
+    finally:
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
     assert process.returncode in (130, -signal.SIGINT), err
     assert group_members(process.pid) == []
 

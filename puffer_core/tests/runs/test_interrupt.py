@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import threading
@@ -10,7 +11,7 @@ import time
 import pytest
 
 from pufferlib.train import interrupt as module
-from pufferlib.train.interrupt import Interrupt, StepBrokenOff
+from pufferlib.train.interrupt import Interrupt, StartUp, StepBrokenOff
 
 SIGNALS = [signal.SIGINT, signal.SIGTERM, signal.SIGALRM]
 
@@ -81,3 +82,13 @@ def test_outside_of_the_main_thread_nothing_is_installed():
     thread.start()
     thread.join()
     assert seen == [(before, 0)]
+
+
+def test_ctrl_c_that_somebody_swallowed_before_the_first_step_still_stops():
+    with StartUp():
+        with contextlib.suppress(KeyboardInterrupt):
+            os.kill(os.getpid(), signal.SIGINT)
+            time.sleep(1)
+        with Interrupt() as interrupt:
+            assert interrupt.requested == signal.SIGINT and interrupt.exit_code == 130
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
