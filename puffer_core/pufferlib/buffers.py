@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import math
+import mmap
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -9,6 +12,8 @@ import numpy as np
 from gymnasium import spaces
 
 Array = np.ndarray[Any, Any]
+SPARSE_BYTES = 1 << 22
+"""Of arrays that are worth the trouble: two huge pages."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,9 +40,9 @@ class Buffers:
     def allocate(
         cls, observation_space: spaces.Box, action_space: spaces.Space[Any], *leading: int, action_mask_size: int = 0
     ) -> Buffers:
-        """Zeroed arrays (masks: ones) with the given leading axes. Pages that nobody writes cost no memory."""
+        """Zeroed arrays (masks: ones) with the given leading axes."""
         layout = cls.layout(observation_space, action_space, *leading, action_mask_size=action_mask_size)
-        return cls.filled({name: np.zeros(shape, dtype) for name, (shape, dtype) in layout.items()})
+        return cls.filled({name: zeroed(name, *form) for name, form in layout.items()})
 
     @classmethod
     def layout(
@@ -72,6 +77,30 @@ class Buffers:
         picked: dict[str, Any] = {f.name: getattr(self, f.name) for f in fields(self)}
         made: dict[str, Any] = {name: None if array is None else array[index] for name, array in picked.items()}
         return Buffers(**made)
+
+
+def zeroed(name: str, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
+    """Zeros for a field of Buffers. Of `final_observations`, as large as the observations, only written rows cost memory.
+
+    numpy asks the system for huge pages, of which a single row would take 2 MiB; so these lie in plain ones, which `forget` can
+    give back.
+    """
+    size = math.prod(shape) * np.dtype(dtype).itemsize
+    if name != "final_observations" or size < SPARSE_BYTES or not hasattr(mmap, "MADV_NOHUGEPAGE"):
+        return np.zeros(shape, dtype)
+    memory = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    with contextlib.suppress(OSError):  # a system that has no huge pages
+        memory.madvise(mmap.MADV_NOHUGEPAGE)
+    return np.frombuffer(memory, dtype).reshape(shape)
+
+
+def forget(array: Array) -> None:
+    """Give the memory of an array of `zeroed` back to the system, after which it holds zeros; other arrays stay as they are."""
+    owner: Any = array
+    while isinstance(owner, (np.ndarray, memoryview)):
+        owner = owner.base if isinstance(owner, np.ndarray) else owner.obj
+    if isinstance(owner, mmap.mmap):
+        owner.madvise(mmap.MADV_DONTNEED)
 
 
 def action_layout(space: spaces.Space[Any]) -> tuple[tuple[int, ...], np.dtype[Any]]:

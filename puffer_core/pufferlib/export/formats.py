@@ -41,9 +41,9 @@ class Format(NamedTuple):
 def dump_torchscript(step: Step) -> Contents:
     """A traced module with its operations and weights."""
     with _recording("TorchScript"):
-        traced = torch.jit.trace(step, _example(step), check_trace=False)
+        traced = torch.jit.trace(step, _example(step), check_trace=False)  # type: ignore[no-untyped-call]
         file = io.BytesIO()
-        torch.jit.save(traced, file, _extra_files={RECORD: json.dumps(step.describe())})  # type: ignore[no-untyped-call]
+        torch.jit.save(traced, file, _extra_files={RECORD: json.dumps(step.describe())})
     return {"": file.getvalue()}
 
 

@@ -20,6 +20,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from pufferlib.buffers import forget
 from pufferlib.policies.distributions import Distribution
 from pufferlib.policies.recurrent import map_state, reset_state
 from pufferlib.train.device import copy_to_host, reads_host_memory, release_views, to_device_views
@@ -95,6 +96,8 @@ class Rollout:
         """Fill all slots. `seed`, for all envs or one for each, is for the reset that the first call does."""
         self._cut.clear()
         self.bootstrap.zero_()
+        if self.on_host:  # elsewhere it is page-locked
+            forget(self.storage.final_observations)
         groups = self._first_groups(seed) if self._ready is None else self._carry_over(self._ready)
         reached = {rows.start: 0 for rows in groups}
         self._ready = []

@@ -14,7 +14,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from gymnasium import spaces
 
-from pufferlib.buffers import Array, Buffers
+from pufferlib.buffers import Array, Buffers, zeroed
 from pufferlib.errors import ConfigError, SpaceError
 from pufferlib.structure import StructuredBox
 from pufferlib.vector import EnvFacts, VecEnv
@@ -114,7 +114,7 @@ class VecWrapper(VecEnv):
     def _new_storage(self, slots: int) -> Buffers:
         inner = self.env.allocate(slots)
         layout = Buffers.layout(self.single_observation_space, self.single_action_space, slots, self.num_agents)
-        own: dict[str, Any] = {name: np.zeros(*layout[name]) for name in self.owned}
+        own: dict[str, Any] = {name: zeroed(name, *layout[name]) for name in self.owned}
         return replace(inner, **own)
 
     def _start_reset(self, group: int, slot: int, seeds: list[int] | None, options: Info | None) -> None:

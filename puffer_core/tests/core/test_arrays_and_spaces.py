@@ -1,10 +1,13 @@
+import mmap
+from pathlib import Path
+
 import numpy as np
 import pytest
 from gymnasium import spaces
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pufferlib.buffers import Buffers, action_layout
+from pufferlib.buffers import Buffers, action_layout, forget
 from pufferlib.errors import PufferError, SpaceError
 from pufferlib.spaces import make_space
 
@@ -59,3 +62,21 @@ def test_every_error_of_the_library_has_one_root():
 
     classes = [c for c in vars(errors).values() if isinstance(c, type)]
     assert len(classes) > 10 and all(issubclass(c, PufferError) and c.__doc__ for c in classes)
+
+
+@pytest.mark.skipif(not hasattr(mmap, "MADV_NOHUGEPAGE"), reason="only Linux lets a process choose the size of its pages")
+def test_last_observations_that_nobody_writes_cost_no_memory_and_can_be_forgotten():
+    def resident():
+        return int(Path("/proc/self/statm").read_text().split()[1]) * mmap.PAGESIZE
+
+    space = spaces.Box(-1, 1, (1024,), np.float32)
+    before = resident()
+    buffers = Buffers.allocate(space, spaces.Discrete(2), 16, 1024)
+    assert buffers.final_observations.nbytes == 1 << 26
+    buffers[3].final_observations[::64] = 1.0  # one row in 64: huge pages would take them all
+    assert resident() - before < 1 << 24
+    assert buffers.final_observations.sum() == 1024 * 16
+    forget(buffers[3].final_observations)
+    assert not buffers.final_observations.any()
+    forget(buffers.rewards)
+    assert buffers.masks.all()
