@@ -1,0 +1,1 @@
+from pufferlib_ocean.go.go import Go as Go
