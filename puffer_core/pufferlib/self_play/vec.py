@@ -108,8 +108,9 @@ class SelfPlayVec(VecWrapper):
             step.outer.masks[...] = inner.masks & (self._player_of[rows] == NOBODY)
             self._returns[rows] += inner.rewards
             ended = (inner.terminals | inner.truncations).reshape(-1, 2).any(axis=1)
+            was_played = ended & inner.masks.reshape(-1, 2).all(axis=1)  # not cut off because a worker was replaced
             worlds = rows.start // 2 + np.flatnonzero(ended)
-            self._finish_games(worlds)
+            self._finish_games(rows.start // 2 + np.flatnonzero(was_played))
         if len(worlds):
             self._returns.reshape(-1, 2)[worlds] = 0.0
             self._begin_games(worlds)

@@ -14,6 +14,7 @@ from pufferlib.errors import ConfigError
 from pufferlib.policies import build_policy
 from pufferlib.self_play import SelfPlay, SelfPlayVec
 from pufferlib.self_play.pool import Pool, Snapshot
+from pufferlib.wrappers.base import Step
 
 WORLDS = 16
 COLUMN = 3
@@ -101,6 +102,20 @@ def test_a_new_player_waits_for_the_end_of_games_under_way():
     env.step(choose(observations, rng))
     assert two.played
     assert not one.played
+    env.close()
+
+
+def test_games_that_a_lost_worker_cut_off_do_not_count():
+    env = games(share=1)
+    env.set_players({1: OneColumn()}, [1])
+    env.reset()
+    inner = env.env._views[0][0]
+    inner.truncations[:], inner.masks[:] = True, False
+    env.receive(Step(0, env._rows[0], 0, 0, False, inner, env._views[0][0]))
+    assert env.games == []
+    inner.masks[:] = True
+    env.receive(Step(0, env._rows[0], 0, 0, False, inner, env._views[0][0]))
+    assert [game.score for game in env.games] == [0.5] * 8
     env.close()
 
 
