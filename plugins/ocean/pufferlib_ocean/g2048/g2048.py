@@ -26,6 +26,7 @@ class G2048(NativeEnv):
         Int("max_steps", 10_000, 0, 10**9, help="steps until truncation; 0: never"),
         Float("reward_noop", -0.05, -100, 100, help="reward for a move that changes nothing"),
     )
+    waits_for_keys = True
     keys = {"up": 0, "w": 0, "right": 1, "d": 1, "down": 2, "s": 2, "left": 3, "a": 3}
 
     @classmethod
