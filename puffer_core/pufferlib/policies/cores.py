@@ -17,7 +17,7 @@ from pufferlib.policies.layers import check_count, is_exporting
 
 State = Any
 
-CELL_ROWS = 12
+CELL_ROWS = 16
 """On a CPU torch's LSTM cell is faster than its LSTM for a single step of up to so many rows (benchmarks/policies.py)."""
 
 
@@ -45,14 +45,14 @@ class LSTMCore(nn.Module):
         return zeros, zeros.clone()
 
     def step(self, features: Tensor, state: State) -> tuple[Tensor, State]:
+        weights: Any = self.lstm
+        parts = weights.weight_ih_l0, weights.weight_hh_l0, weights.bias_ih_l0, weights.bias_hh_l0
         hidden, cell = state
         if is_exporting() or features.device.type != "cpu" or len(features) <= CELL_ROWS:
-            weights: Any = self.lstm
-            hidden, cell = torch.lstm_cell(
-                features, (hidden, cell), weights.weight_ih_l0, weights.weight_hh_l0, weights.bias_ih_l0, weights.bias_hh_l0
-            )
-        else:
-            _, (hidden, cell) = self.lstm(features.unsqueeze(0), (hidden.unsqueeze(0), cell.unsqueeze(0)))
+            hidden, cell = torch.lstm_cell(features, (hidden, cell), *parts)
+        else:  # what nn.LSTM calls after its checks, which take longer than the arithmetic of a few rows
+            before = hidden.unsqueeze(0), cell.unsqueeze(0)
+            _, hidden, cell = torch.lstm(features.unsqueeze(0), before, parts, True, 1, 0.0, False, False, False)
             hidden, cell = hidden[0], cell[0]
         return hidden, (hidden, cell)
 
