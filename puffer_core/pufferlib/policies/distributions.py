@@ -144,8 +144,7 @@ class Gaussian:
         self.shape = space.shape
         n = int(np.prod(space.shape))
         self.parameter_sizes: tuple[int, ...] = (n,) if log_std == "parameter" else (n, n)
-        self._low = torch.as_tensor(space.low, dtype=torch.float32)
-        self._high = torch.as_tensor(space.high, dtype=torch.float32)
+        self._numbers: tuple[Tensor, ...] = tuple(torch.as_tensor(x, dtype=torch.float32) for x in (space.low, space.high))
 
     def sample(
         self, parameters: Any, generator: torch.Generator | None = None, mask: Tensor | None = None
@@ -164,7 +163,14 @@ class Gaussian:
         return parameters[0]  # type: ignore[no-any-return]
 
     def to_env(self, actions: Tensor) -> Tensor:
-        return torch.minimum(torch.maximum(actions, self._low.to(actions.device)), self._high.to(actions.device))
+        low, high = self._constants(actions)[:2]
+        return torch.minimum(torch.maximum(actions, low), high)
+
+    def _constants(self, like: Tensor) -> tuple[Tensor, ...]:
+        """Bounds, and what a subclass adds, where `like` is: moved once, as a copy at every step would have a GPU wait."""
+        if self._numbers[0].device != like.device:
+            self._numbers = tuple(part.to(like.device) for part in self._numbers)
+        return self._numbers
 
     def _sum(self, values: Tensor) -> Tensor:
         return values.flatten(values.ndim - len(self.shape)).sum(-1) if self.shape else values
@@ -186,9 +192,9 @@ class SquashedGaussian(Gaussian):
             bounds = list(zip(space.low[endless], space.high[endless], strict=True))[:3]
             where = ", ".join(f"[{low}, {high}]" for low, high in bounds)
             raise SpaceError(f"squash=True needs finite bounds low < high for every action, got {where} in {space}")
-        self._half = (self._high - self._low) / 2
-        self._nodes = torch.linspace(-QUADRATURE_REACH, QUADRATURE_REACH, QUADRATURE_NODES)
-        self._weights = (-0.5 * self._nodes.square()).softmax(0)
+        low, high = self._numbers
+        nodes = torch.linspace(-QUADRATURE_REACH, QUADRATURE_REACH, QUADRATURE_NODES)
+        self._numbers = low, high, (high - low) / 2, nodes, (-0.5 * nodes.square()).softmax(0)
 
     def sample(
         self, parameters: Any, generator: torch.Generator | None = None, mask: Tensor | None = None
@@ -200,17 +206,17 @@ class SquashedGaussian(Gaussian):
         log_prob, entropy = super().evaluate(parameters, actions, mask)
         mean, log_std = (part.unsqueeze(0) for part in parameters)
         leading = (-1, *[1] * (mean.ndim - 1))
-        nodes, weights = (part.to(mean).reshape(leading) for part in (self._nodes, self._weights))
+        nodes, weights = (part.reshape(leading) for part in self._constants(mean)[3:])
         expected = (weights * self._log_slope(mean + log_std.exp() * nodes)).sum(0)
         return log_prob - self._sum(self._log_slope(actions)), entropy + self._sum(expected)
 
     def to_env(self, actions: Tensor) -> Tensor:
-        low, half = self._low.to(actions.device), self._half.to(actions.device)
+        low, _, half, *_ = self._constants(actions)
         return super().to_env(low + half * (actions.tanh() + 1))
 
     def _log_slope(self, raw: Tensor) -> Tensor:
         """log da/du = log((high - low) / 2) + log(1 - tanh(u)^2), without cancellation where tanh(u) is nearly 1."""
-        return self._half.to(raw).log() + 2 * (math.log(2) - raw - nn.functional.softplus(-2 * raw))
+        return self._constants(raw)[2].log() + 2 * (math.log(2) - raw - nn.functional.softplus(-2 * raw))
 
 
 def masked_log_softmax(logits: Tensor, mask: Tensor | None) -> Tensor:
