@@ -15,7 +15,7 @@ enum { ASTEROIDS_VALUES = ASTEROIDS_SCALARS + ASTEROIDS_SEEN * ASTEROIDS_ROCK_VA
 #define ASTEROIDS_DRAG 0.995f
 #define ASTEROIDS_TOP_SPEED 0.012f /* per tick; so are all speeds */
 #define ASTEROIDS_SHOT_SPEED 0.02f
-#define ASTEROIDS_SHOT_REACH 0.1f /* more than a shot's way in one tick and the largest radius */
+#define ASTEROIDS_REACH 0.1f      /* more than the largest radius and a shot's way in one tick, or the ship's radius */
 #define ASTEROIDS_SHIP 0.012f     /* radius */
 #define ASTEROIDS_START_DISTANCE 0.25f
 #define ASTEROIDS_SOLVED_SCORE 10000.0
@@ -104,6 +104,12 @@ static inline float asteroids_shorter(float d) {
 /* The shortest way from one point to another. */
 static inline AsteroidsVector asteroids_offset(AsteroidsVector from, AsteroidsVector to) {
     return (AsteroidsVector){asteroids_shorter(to.x - from.x), asteroids_shorter(to.y - from.y)};
+}
+
+/* Whether a rock at `b` can touch what is at `a`: a quick test before the exact ones, since most are far apart. */
+static inline int asteroids_near(AsteroidsVector a, AsteroidsVector b) {
+    const float apart = 0.5f - ASTEROIDS_REACH;
+    return (fabsf(fabsf(a.x - b.x) - 0.5f) >= apart) & (fabsf(fabsf(a.y - b.y) - 0.5f) >= apart);
 }
 
 static inline float asteroids_dot(AsteroidsVector a, AsteroidsVector b) { return a.x * b.x + a.y * b.y; }
@@ -248,19 +254,16 @@ static inline void asteroids_fire(Asteroids *g) {
     }
 }
 
+/* Free shots move along: nobody sees it, and to ask would cost more. */
 static inline void asteroids_move(Asteroids *g) {
     g->ship = asteroids_moved(g->ship, g->velocity);
     for (int i = 0; i < g->rocks; i++) g->rock[i].at = asteroids_moved(g->rock[i].at, g->rock[i].velocity);
-    for (int i = 0; i < ASTEROIDS_SHOTS; i++)
-        if (g->shot[i].life > 0) g->shot[i].at = asteroids_moved(g->shot[i].at, g->shot[i].velocity);
+    for (int i = 0; i < ASTEROIDS_SHOTS; i++) g->shot[i].at = asteroids_moved(g->shot[i].at, g->shot[i].velocity);
 }
-
-/* Whether two places along one axis are so near that a shot may meet a rock: a quick test, since most pairs are far apart. */
-static inline int asteroids_near(float a, float b) { return fabsf(fabsf(a - b) - 0.5f) >= 0.5f - ASTEROIDS_SHOT_REACH; }
 
 /* Whether the way that the shot flew in this tick comes within the rock's radius of its middle. */
 static inline int asteroids_shot_meets(const AsteroidsShot *shot, const AsteroidsRock *rock) {
-    if (!(asteroids_near(shot->at.x, rock->at.x) & asteroids_near(shot->at.y, rock->at.y))) return 0;
+    if (!asteroids_near(shot->at, rock->at)) return 0;
     AsteroidsVector end = asteroids_offset(rock->at, shot->at), way = shot->velocity;
     float radius = asteroids_radius[rock->size];
     float back = puffer_clip(asteroids_dot(end, way) / asteroids_dot(way, way), 0.0f, 1.0f); /* part of the way, from its end */
@@ -310,6 +313,7 @@ static inline void asteroids_hit_ship(Asteroids *g) {
         return;
     }
     for (int i = 0; i < g->rocks; i++) {
+        if (!asteroids_near(g->ship, g->rock[i].at)) continue;
         AsteroidsVector offset = asteroids_offset(g->ship, g->rock[i].at);
         float touch = asteroids_radius[g->rock[i].size] + ASTEROIDS_SHIP;
         if (asteroids_dot(offset, offset) > touch * touch) continue;
