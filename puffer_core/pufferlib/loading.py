@@ -6,6 +6,7 @@ policy = pufferlib.load_policy("runs/ocean-breakout/20260101-120000-a1b2c3", "be
 from __future__ import annotations
 
 import logging
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,7 @@ from pufferlib.train.checkpoint import (
 from pufferlib.train.run_dir import RunDirectory
 
 LATEST, BEST = "latest", "best"
+NORMALIZE, STACK = "NormalizeObservation", "FrameStackObservation"
 log = logging.getLogger("pufferlib.loading")
 
 
@@ -37,25 +39,20 @@ def load_policy(run: str | Path, checkpoint: str | Path = LATEST, env: Any = Non
         the folder of checkpoints: "4096.pt"
     env: what it is to act in. Its spaces are compared with those that it was trained on. One that is wrapped as in training is
         given the statistics of the wrappers, which then stand still; for one without NormalizeObservation, the policy
-        normalises observations itself. Left out: the run's own env
+        normalises observations itself. Left out: the run's own env without NormalizeObservation
     Returns a module whose `forward` is that of the policy contract (docs/policies.md), recurrent ones with `initial_state`.
     Raises CheckpointError if there is no readable checkpoint, it does not fit, or the policy is a class of your own, ConfigError
     if `run` is no run directory.
     """
     path = find_checkpoint(run, checkpoint)
     content = read_checkpoint(path, device)
-    made = None
-    if env is None:
-        env = made = make_env_of(path)
+    made = make_env_of(path) if env is None else None
     try:
-        if content["env"]["wrappers"] == observation_wrappers(env):
-            if made is None:
-                _give_statistics(content, env, path)
-            return build_saved_policy(content, env.single_observation_space, env.single_action_space, path).to(device)
-        return _with_normalisation(content, env, path).to(device)
+        policy = _policy_for(content, env if made is None else made, path)
     finally:
         if made is not None:
             made.close()
+    return policy.to(device)
 
 
 def find_checkpoint(run: str | Path, checkpoint: str | Path = LATEST) -> Path:
@@ -78,14 +75,17 @@ def find_checkpoint(run: str | Path, checkpoint: str | Path = LATEST) -> Path:
 
 
 def make_env_of(path: str | Path) -> Any:
-    """One world of the env that a run, or the one that a checkpoint lies in, was trained on. Raises ConfigError."""
+    """One world of the env of a run, or of the one that a checkpoint lies in, wrapped as there but for NormalizeObservation.
+
+    Raises ConfigError.
+    """
     from pufferlib.config.resolve import resolve
     from pufferlib.make import make
 
     tables = RunDirectory.containing(path).tables()
     config = resolve(tables["env_name"], base=tables)
     env = make(config.env_name, num_envs=1, num_workers=1, backend="serial", **config.env)
-    return config.wrappers.around_observations(env)
+    return replace(config.wrappers, normalize_observations=False).around_observations(env)
 
 
 class NormalisedPolicy(nn.Module):
@@ -129,12 +129,24 @@ def _first_readable(directory: RunDirectory, which: str) -> Path:
     raise CheckpointError(f"{directory.path}: it has no checkpoint yet")
 
 
+def _policy_for(content: dict[str, Any], env: Any, path: Path) -> nn.Module:
+    trained, own = (_classes(wrappers) for wrappers in (content["env"]["wrappers"], observation_wrappers(env)))
+    if trained == own:
+        if trained:
+            _give_statistics(content, env, path)
+        return build_saved_policy(content, env.single_observation_space, env.single_action_space, path)
+    if NORMALIZE in trained and [name for name in trained if name != NORMALIZE] == own:
+        above = trained[: trained.index(NORMALIZE)]
+        if set(above) <= {STACK}:  # a stack of normalised frames is a normalised stack of frames
+            return _with_normalisation(content, env, path)
+    was, is_now = (", ".join(names) or "no wrapper" for names in (trained, own))
+    raise CheckpointError(f"{path}: observations went through {was} in training, through {is_now} here: wrap the env likewise")
+
+
 def _give_statistics(content: dict[str, Any], env: Any, path: Path) -> None:
-    """The wrappers' statistics, if observations depend on them, to an env that is wrapped as in training."""
-    if not content["env"]["wrappers"]:
-        return
+    """The wrappers' statistics to an env that is wrapped as in training; then they stand still."""
     give_env_state(content, env, path)
-    layer: Any = env
+    layer = env
     while layer is not None:
         if hasattr(layer, "update_statistics"):
             layer.update_statistics = False
@@ -142,17 +154,17 @@ def _give_statistics(content: dict[str, Any], env: Any, path: Path) -> None:
 
 
 def _with_normalisation(content: dict[str, Any], env: Any, path: Path) -> nn.Module:
-    """The policy for an env that lacks nothing but the outermost wrapper of observations, NormalizeObservation."""
-    trained, own = content["env"]["wrappers"], observation_wrappers(env)
-    is_plain = bool(trained) and "mean" in content["env_state"].get(trained[0], {})  # not of single leaves
-    if not is_plain or not trained[0].endswith("/NormalizeObservation") or trained[1:] != own:
-        names = [", ".join(name.partition("/")[2] for name in wrappers) or "no wrapper" for wrappers in (trained, own)]
-        raise CheckpointError(
-            f"{path}: observations went through {names[0]} in training, through {names[1]} here: wrap the env likewise"
-        )
-    statistics = unpack(content["env_state"])[trained[0]]
-    shape, clip = statistics["mean"].shape, statistics["clip"]
-    if env.single_observation_space.shape != shape:
-        raise CheckpointError(f"{path} was made for observations of shape {shape}, got {env.single_observation_space.shape}")
+    (key,) = (name for name in content["env"]["wrappers"] if name.endswith(f"/{NORMALIZE}"))
+    statistics = unpack(content["env_state"])[key]
+    if "mean" not in statistics:
+        raise CheckpointError(f"{path}: parts of a structured observation were normalised: give an env that is wrapped likewise")
+    shape, clip = env.single_observation_space.shape, statistics["clip"]
+    if shape[-statistics["mean"].ndim :] != statistics["mean"].shape:
+        raise CheckpointError(f"{path} was made for observations of shape {statistics['mean'].shape}, got {shape}")
     normal = spaces.Box(-clip, clip, shape, np.float32)
     return NormalisedPolicy(build_saved_policy(content, normal, env.single_action_space, path), statistics).eval()
+
+
+def _classes(wrappers: list[str]) -> list[str]:
+    """`<depth>/<class>` without the depth."""
+    return [name.partition("/")[2] for name in wrappers]

@@ -36,14 +36,8 @@ def dump_flat(step: Step) -> dict[str, bytes]:
     policy: Any = step.policy
     observation_space: Any = step.observation_space
     if isinstance(policy, NormalisedPolicy):
-        layers.append(
-            {
-                "type": "normalise",
-                "mean": weights.add(policy.mean),
-                "scale": weights.add(policy.scale),
-                "clip": finite(policy.clip),
-            }
-        )
+        mean, scale = (weights.add(part.expand(observation_space.shape)) for part in (policy.mean, policy.scale))
+        layers.append({"type": "normalise", "mean": mean, "scale": scale, "clip": finite(policy.clip)})
         policy = policy.policy
     if not isinstance(policy, (FeedForward, Recurrent)):
         raise ExportError(

@@ -178,6 +178,31 @@ def test_an_env_that_is_wrapped_as_in_training_gets_the_statistics_which_then_st
         pufferlib.load_policy(tmp_path / "a.pt", env=NormalizeObservation(cartpole()))
 
 
+def test_a_policy_normalises_the_frames_of_a_stack(tmp_path):
+    """Both rollouts have the same states, seen by one through the env's wrapper and by the other through the policy."""
+    checkpoint_of(lambda env: FrameStackObservation(NormalizeObservation(env), 2), tmp_path / "a.pt")
+    whole, plain = FrameStackObservation(NormalizeObservation(cartpole()), 2), FrameStackObservation(cartpole(), 2)
+    policies = [pufferlib.load_policy(tmp_path / "a.pt", env=env) for env in (whole, plain)]
+    assert isinstance(policies[1], NormalisedPolicy)
+    seen = [env.reset(seed=5)[0] for env in (whole, plain)]
+    for _ in range(40):
+        outputs = [policy(torch.from_numpy(np.array(o)))[0] for policy, o in zip(policies, seen, strict=True)]
+        torch.testing.assert_close(*outputs, atol=1e-5, rtol=1e-5)
+        actions = outputs[0].argmax(1).numpy().astype(np.int32)
+        seen = [env.step(actions)[0] for env in (whole, plain)]
+
+
+def test_the_policy_of_a_wrapped_run_reads_what_the_env_itself_shows(tmp_path):
+    flags = ["--vec.num-envs", "4", "--vec.backend", "serial", "--train.horizon", "16", "--train.total-timesteps", "128"]
+    run = ["--run-dir", str(tmp_path / "r"), "--train.device", "cpu", "--policy.hidden-size", "8"]
+    assert main(["train", "gym-CartPole-v1", *flags, *run, "--wrappers.normalize-observations", "true"]) == 0
+    policy = pufferlib.load_policy(tmp_path / "r")
+    assert isinstance(policy, NormalisedPolicy)
+    assert abs(policy.mean).max() > 0
+    assert main(["eval", str(tmp_path / "r"), "--episodes", "1"]) == 0
+    assert main(["export", str(tmp_path / "r"), "--format", "flat"]) == 0
+
+
 def test_statistics_of_rewards_alone_concern_no_policy(tmp_path):
     trainer = checkpoint_of(NormalizeReward, tmp_path / "a.pt")
     policy = pufferlib.load_policy(tmp_path / "a.pt", env=cartpole())

@@ -132,6 +132,15 @@ def test_the_statistics_of_a_wrapper_travel_along(format, clip, tmp_path):
     assert_same(normalised, *spaces_of_env, read_back(format, tmp_path / "out"))
 
 
+def test_frames_of_a_stack_are_normalised_alike(tmp_path):
+    stack = spaces.Box(-np.inf, np.inf, (2, 6), np.float32)
+    policy = build_policy("mlp", stack, spaces.Discrete(3), seed=1, hidden_size=12)
+    statistics = {"mean": np.arange(6.0), "var": np.arange(1.0, 7.0), "epsilon": 1e-8, "clip": 2.0}
+    normalised = NormalisedPolicy(policy, statistics).eval()
+    export_policy(normalised, stack, spaces.Discrete(3), tmp_path / "out", "flat")
+    assert_same(normalised, stack, spaces.Discrete(3), read_back("flat", tmp_path / "out"))
+
+
 class Own(nn.Module):
     """A policy of a user's own, with a state of two parts and values of shape [rows, 1]."""
 
