@@ -7,6 +7,7 @@ import pytest
 import torch
 from gymnasium import spaces
 
+import pufferlib
 from pufferlib.errors import ConfigError
 from pufferlib.policies import build_policy
 
@@ -49,3 +50,19 @@ def test_what_does_not_fit_is_refused():
         build_policy("independent", *SPACES, agents=2, base="independent")
     with pytest.raises(ConfigError, match="'mlp' has no setting 'window'"):
         build_policy("independent", *SPACES, agents=2, window=3)
+
+
+@pytest.mark.parametrize("base", ["mlp", "attention"])
+def test_training_replays_what_acting_did(base):
+    env = pufferlib.make("ocean-multiagent", num_envs=4)
+    policy = build_policy(
+        "independent", env.single_observation_space, env.single_action_space, seed=0, agents=2, base=base, hidden_size=8
+    )
+    trainer = pufferlib.PuffeRL(env, policy, device="cpu", horizon=8, minibatch_size=64, learning_rate=0.02)
+    for _ in range(3):
+        trainer.evaluate()
+        trainer.train()
+        assert trainer.mean_and_log()["losses/approx_kl"] == pytest.approx(0, abs=1e-6), (
+            "one minibatch: the ratio is 1 everywhere"
+        )
+    trainer.close()

@@ -70,7 +70,7 @@ def test_an_input_that_never_changes_is_not_blown_up():
     assert float(change.detach().abs()) <= float(layer.weight.detach().abs()) / layer.floor**0.5 * 1.001
 
 
-@pytest.mark.parametrize("name", ["mlp", "lstm", "mingru"])
+@pytest.mark.parametrize("name", ["mlp", "residual", "lstm", "gru", "mingru", "attention"])
 def test_a_rollout_is_learnt_from_with_the_statistics_it_was_drawn_by(name):
     trainer = PuffeRL(
         env=pufferlib.emulate(Drift), policy=build_policy(name, *SPACES, seed=1), device="cpu", horizon=8, minibatch_size=32
