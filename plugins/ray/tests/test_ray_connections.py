@@ -89,6 +89,7 @@ def test_a_client_outside_of_the_cluster_gets_the_same_bits():
     port, client_port = free_port(), free_port()
     clean = {name: value for name, value in os.environ.items() if not name.startswith("RAY_")}
     env = {**clean, "RAY_USAGE_STATS_ENABLED": "0", "RAY_worker_niceness": "0", "RAY_AUTH_MODE": "disabled"}
+    env["GRPC_POLL_STRATEGY"] = "poll"  # with epoll some versions of gRPC hang in Ray's server, which was forked
     program = os.path.join(os.path.dirname(sys.executable), "ray")
     head = subprocess.Popen(
         [program, "start", "--head", "--block", f"--port={port}", f"--ray-client-server-port={client_port}", "--num-cpus=1",
@@ -109,9 +110,22 @@ def test_a_client_outside_of_the_cluster_gets_the_same_bits():
         head.send_signal(signal.SIGTERM)
         with contextlib.suppress(subprocess.TimeoutExpired):
             head.wait(20)
-        with contextlib.suppress(ProcessLookupError):  # what is left of its session
+        for pid in processes_of(port):  # clients' servers, which have sessions of their own
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        with contextlib.suppress(ProcessLookupError):
             os.killpg(head.pid, signal.SIGKILL)
         head.wait(10)
+
+
+def processes_of(port):
+    """Of the cluster whose head listens at this port."""
+    found = []
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        with contextlib.suppress(OSError), open(f"/proc/{pid}/cmdline", "rb") as file:
+            if f":{port}".encode() in file.read():
+                found.append(int(pid))
+    return found
 
 
 def free_port():
