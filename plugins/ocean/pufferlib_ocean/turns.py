@@ -29,3 +29,8 @@ class TurnGame(NativeEnv):
     @classmethod
     def agents(cls, a: SimpleNamespace) -> int:
         return 2 if a.opponent == "self" else 1
+
+
+def grid_spots(columns: int, rows: int, left: float, top: float, cell: float) -> list[tuple[float, float, float, float]]:
+    """The cells of a board, row by row, as spots for a cursor."""
+    return [(left + cell * x, top + cell * y, cell, cell) for y in range(rows) for x in range(columns)]

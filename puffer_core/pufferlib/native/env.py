@@ -265,6 +265,14 @@ class NativeEnv(PufferEnv):
         self._check_open()
         return self.native.drain_log()
 
+    def cursor_spots(self) -> list[tuple[float, float, float, float]]:
+        """Where a cursor can stand in the picture: (x, y, width, height). []: the game is played by `keys` alone."""
+        return []
+
+    def cursor_action(self, chosen: Sequence[int], agent: int) -> int | None:
+        """The action that spots, chosen in turn by the user who plays `agent`, mean; None: they mean none, or not yet."""
+        return None
+
     def render(self, world: int = 0) -> Array:
         """uint8[height, width, 3]: the frame of one world."""
         from pufferlib.native._raster import rasterise

@@ -16,6 +16,7 @@ from pufferlib.buffers import Array
 from pufferlib.env import PufferEnv
 from pufferlib.errors import RenderError
 from pufferlib.native.env import NativeEnv
+from pufferlib.render.cursor import Cursor
 from pufferlib.render.keys import KeyMap
 from pufferlib.render.window import Input, Window
 
@@ -69,7 +70,10 @@ class WindowPlayer:
         self.on_step, self.on_reset = on_step, on_reset
         keys = getattr(env, "keys", {}) if keys is None else keys
         idle = getattr(env, "idle_action", 0) if idle_action is None else idle_action
-        self.keys = KeyMap(keys, idle, env.single_action_space) if keys else None
+        self.cursor = Cursor(env) if isinstance(env, NativeEnv) and env.cursor_spots() else None
+        self.keys = KeyMap(keys, idle, env.single_action_space) if keys or self.cursor else None
+        self._chosen: int | None = None
+        """The action chosen with the cursor, until the next step."""
         self.agent, self.paused = 0, False
         self.waits = bool(getattr(env, "waits_for_keys", False))
         """Whether it is a game of turns: then a key counts once, and the user's turn lasts until one is pressed."""
@@ -97,14 +101,17 @@ class WindowPlayer:
 
     def handle(self, given: Input) -> bool:
         """Obey the keys. True: the user wants to leave."""
-        game = self.keys.names if self.keys else ()
+        game = self._game_keys()
         if given.closed:
             return True
         if any(name in game for name in given.pressed):
             self.is_manual = True
+        for name in given.pressed if self.cursor else ():
+            if self.cursor and name in self.cursor.names and self.is_waiting():
+                self._chosen = self.cursor.press(name, self.agent)
         self._down = given.down
         for name in given.pressed if self.waits else (*given.pressed, *given.down):
-            if name in game and name not in self._latched:
+            if self.keys and name in self.keys.names and name not in self._latched:
                 self._latched.append(name)
         for name in (ALIASES.get(name, name) for name in given.pressed if name not in game):
             if name == "r":
@@ -121,7 +128,7 @@ class WindowPlayer:
 
     def is_waiting(self) -> bool:
         """Whether it is the user's turn in a game of turns and no key was pressed. Where nobody else plays, every turn is."""
-        if not self.waits or not self.is_manual or self._latched:
+        if not self.waits or not self.is_manual or self._latched or self._chosen is not None:
             return False
         masks = self.env.action_masks
         to_move = [0] if masks is None else np.flatnonzero(masks[:, 1:].any(axis=1)).tolist()
@@ -146,7 +153,8 @@ class WindowPlayer:
             idle = self.keys.idle if self.keys else np.zeros_like(self.env.actions[0])
             actions = np.repeat(idle[None], self.env.num_agents, axis=0)
         if self.keys and self.is_manual:
-            actions[self.agent] = self.keys.action(self._latched)
+            actions[self.agent] = self.keys.action(self._latched) if self._chosen is None else self._chosen
+            self._chosen = None
         # A key that was tapped between two steps counts for one step; one that is held goes on counting.
         self._latched = [name for name in self._latched if name in self._down and not self.waits]
         self.observations, rewards, terminals, truncations, _ = self.env.step(actions)
@@ -158,7 +166,7 @@ class WindowPlayer:
 
     def help_line(self) -> str:
         """Who plays, and the keys."""
-        game = self.keys.names if self.keys else ()
+        game = self._game_keys()
         who = "you play" if self.is_manual else "the policy plays" if self.actor else "nobody plays"
         if self.env.num_agents > 1 and self.is_manual:
             who += f" agent {self.agent + 1} of {self.env.num_agents}"
@@ -173,7 +181,15 @@ class WindowPlayer:
         parts += [text for key, text in (("p", "P: go on" if self.paused else "P: pause"), ("r", "R: reset")) if key not in game]
         return "  ".join([*parts, "Esc: quit"])
 
+    def _game_keys(self) -> tuple[str, ...]:
+        """Those that mean something to the game, the cursor's first."""
+        return (*(self.cursor.names if self.cursor else ()), *(self.keys.names if self.keys else ()))
+
     def _picture(self) -> Any:
+        picture = self._game_picture()
+        return self.cursor.drawn_on(picture) if self.cursor and self.is_manual else picture
+
+    def _game_picture(self) -> Any:
         if isinstance(self.env, NativeEnv):
             commands = self.env.draw_commands(0)
             if len(commands.commands) <= MANY_COMMANDS:

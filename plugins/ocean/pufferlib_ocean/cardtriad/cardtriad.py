@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import Any
 
@@ -9,7 +10,7 @@ import numpy as np
 from gymnasium.spaces import Box, Discrete, Space
 
 from pufferlib.native import Bool
-from pufferlib_ocean.turns import TurnGame, turn_arguments
+from pufferlib_ocean.turns import TurnGame, grid_spots, turn_arguments
 
 ALIASES = ("ocean-tripletriad",)
 
@@ -32,3 +33,13 @@ class Cardtriad(TurnGame):
     @classmethod
     def spaces(cls, a: SimpleNamespace) -> tuple[Box, Space[Any]]:
         return Box(-1, 1, (98,), np.float32), Discrete(45)
+
+    def cursor_spots(self) -> list[tuple[float, float, float, float]]:
+        return [*grid_spots(3, 3, 152, 92, 112), *grid_spots(1, 5, 24, 54, 82), *grid_spots(1, 5, 534, 54, 82)]
+
+    def cursor_action(self, chosen: Sequence[int], agent: int) -> int | None:
+        """First a card of one's own hand, then a cell."""
+        if len(chosen) < 2:
+            return None
+        card, cell = chosen[-2] - 9 - 5 * agent, chosen[-1]
+        return 9 * card + cell if 0 <= card < 5 and cell < 9 else None

@@ -220,6 +220,15 @@ def test_the_twin_takes_strictly_smaller_facing_sides_without_chains():
     assert len(neighbours(0)) == len(neighbours(8)) == 2 and len(neighbours(4)) == 4 and len(neighbours(1)) == 3
 
 
+def test_a_cursor_chooses_a_card_of_ones_own_and_a_cell():
+    env = Cardtriad(opponent="self")
+    assert len(env.cursor_spots()) == 19
+    assert env.cursor_action([9 + 2, 7], 0) == 2 * 9 + 7
+    assert env.cursor_action([14 + 2, 7], 1) == 2 * 9 + 7
+    assert env.cursor_action([14, 7], 0) is None, "the other's card"
+    assert env.cursor_action([7, 9], 0) is None
+
+
 def test_the_alias_makes_the_same_game():
     env = pufferlib.make("ocean-tripletriad", num_envs=4)
     assert env.single_action_space.n == 45

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import Any
 
@@ -9,7 +10,7 @@ import numpy as np
 from gymnasium.spaces import Box, Discrete, Space
 
 from pufferlib.native import Int
-from pufferlib_ocean.turns import TurnGame, turn_arguments
+from pufferlib_ocean.turns import TurnGame, grid_spots, turn_arguments
 
 
 class Checkers(TurnGame):
@@ -32,3 +33,16 @@ class Checkers(TurnGame):
     @classmethod
     def spaces(cls, a: SimpleNamespace) -> tuple[Box, Space[Any]]:
         return Box(-1, 1, (36,), np.float32), Discrete(128)
+
+    def cursor_spots(self) -> list[tuple[float, float, float, float]]:
+        return grid_spots(8, 8, 112, 50, 52)
+
+    def cursor_action(self, chosen: Sequence[int], agent: int) -> int | None:
+        """First a piece, then the square where it goes."""
+        if len(chosen) < 2:
+            return None
+        (y, x), (to_y, to_x) = (divmod(spot if agent == 0 else 63 - spot, 8) for spot in chosen[-2:])  # its side is turned
+        if abs(to_y - y) != abs(to_x - x) or to_y == y or (y + x) % 2 == 0:
+            return None
+        direction = (0 if to_x < x else 1) if to_y < y else (3 if to_x < x else 2)
+        return 4 * (4 * y + x // 2) + direction

@@ -233,6 +233,21 @@ def test_equals_the_slow_twin_in_every_bit(arguments, seed, careless):
             assert env.final_observations.tolist() == finals
 
 
+@pytest.mark.parametrize("agent", [0, 1])
+def test_a_cursor_chooses_a_piece_and_where_it_goes(agent):
+    env = Checkers(opponent="self")
+    for action in range(128):
+        row, column = square_of(agent, action // 4)
+        dy, dx = DIRECTIONS[action % 4]
+        sign = 1 if agent == 0 else -1
+        for far in (1, 2):
+            y, x = row + sign * far * dy, column + sign * far * dx
+            if 0 <= y < 8 and 0 <= x < 8:
+                assert env.cursor_action([8 * row + column, 8 * y + x], agent) == action
+    assert env.cursor_action([1], agent) is None
+    assert env.cursor_action([1, 2], agent) is None
+
+
 # ---------------------------------------------------------------- baselines
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import Any
 
@@ -10,7 +11,7 @@ from gymnasium.spaces import Box, Discrete, Space
 
 from pufferlib.errors import ConfigError
 from pufferlib.native import Choice, Float, Int
-from pufferlib_ocean.turns import TurnGame, turn_arguments
+from pufferlib_ocean.turns import TurnGame, grid_spots, turn_arguments
 
 
 class Go(TurnGame):
@@ -33,6 +34,10 @@ class Go(TurnGame):
         Float("reward_capture", 0.0, -100, 100, help="for each stone taken, and its negative for each lost"),
     )
 
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.keys = {"p": self.args.size**2}  # to pass
+
     @classmethod
     def check(cls, a: SimpleNamespace) -> None:
         if not float(2 * a.komi).is_integer():
@@ -41,3 +46,9 @@ class Go(TurnGame):
     @classmethod
     def spaces(cls, a: SimpleNamespace) -> tuple[Box, Space[Any]]:
         return Box(0, 15, (3 * a.size**2 + 4,), np.uint8), Discrete(a.size**2 + 1)
+
+    def cursor_spots(self) -> list[tuple[float, float, float, float]]:
+        return grid_spots(self.args.size, self.args.size, 110, 50, 420 / self.args.size)
+
+    def cursor_action(self, chosen: Sequence[int], agent: int) -> int | None:
+        return chosen[-1]
