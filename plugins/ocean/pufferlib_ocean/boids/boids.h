@@ -61,9 +61,9 @@ typedef struct Boids {
 } Boids;
 
 static const PufferField boids_fields[] = {
-    PUFFER_INT(BoidsArgs, num_boids), PUFFER_INT(BoidsArgs, neighbours), PUFFER_INT(BoidsArgs, width), PUFFER_INT(BoidsArgs, height),
-    PUFFER_INT(BoidsArgs, max_steps), PUFFER_FLOAT(BoidsArgs, cohesion), PUFFER_FLOAT(BoidsArgs, alignment),
-    PUFFER_FLOAT(BoidsArgs, separation), PUFFER_FLOAT(BoidsArgs, margin), PUFFER_END};
+    PUFFER_INT(BoidsArgs, num_boids), PUFFER_INT(BoidsArgs, neighbours), PUFFER_INT(BoidsArgs, width),
+    PUFFER_INT(BoidsArgs, height), PUFFER_INT(BoidsArgs, max_steps), PUFFER_FLOAT(BoidsArgs, cohesion),
+    PUFFER_FLOAT(BoidsArgs, alignment), PUFFER_FLOAT(BoidsArgs, separation), PUFFER_FLOAT(BoidsArgs, margin), PUFFER_END};
 static const char *const boids_log_names[] = {PUFFER_LOG_NAMES, NULL};
 static const char *const boids_errors[] = {"", NULL};
 
@@ -228,7 +228,8 @@ static inline float boids_reward(Boids *g, int i) {
             close += to_x * to_x + to_y * to_y <= BOIDS_CLOSE * BOIDS_CLOSE;
         }
         float away = sqrtf(dx * dx + dy * dy) / n, cosine = boids_cosine(g->vx[i], g->vy[i], vx, vy);
-        reward = g->args.cohesion * (1.0f - away / BOIDS_SIGHT) + g->args.alignment * cosine - g->args.separation * (float)close / n;
+        reward = g->args.cohesion * (1.0f - away / BOIDS_SIGHT) + g->args.alignment * cosine;
+        reward -= g->args.separation * (float)close / n;
         record->alignment += (double)cosine;
         record->seen_steps += 1;
         record->close_steps += close > 0;

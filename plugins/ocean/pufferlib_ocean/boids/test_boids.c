@@ -61,7 +61,8 @@ static void check_against_brute_force(void) {
 }
 
 static void test_cells_find_what_brute_force_finds(void) {
-    static const int cases[][4] = {{64, 8, 800, 600}, {200, 16, 100, 100}, {300, 3, 1001, 250}, {2, 1, 100, 5000}, {500, 8, 999, 101}};
+    static const int cases[][4] = {
+        {64, 8, 800, 600}, {200, 16, 100, 100}, {300, 3, 1001, 250}, {2, 1, 100, 5000}, {500, 8, 999, 101}};
     for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
         begin(cases[c][0], cases[c][1], cases[c][2], cases[c][3], c);
         PufferRng rng;

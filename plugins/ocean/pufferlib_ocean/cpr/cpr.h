@@ -308,11 +308,14 @@ static inline void cpr_draw(const Cpr *g, Draw *d) {
     draw_number(d, 260, 14, 20, DRAW_GREEN, "berries ", g->berries);
     draw_number(d, 430, 14, 20, DRAW_DIM, "step ", g->t);
     draw_outline(d, left - 3, top - 3, w + 6, h + 6, 3, DRAW_EDGE);
-    for (int y = 0; y < g->args.height; y++)
-        draw_tiles(d, left, top + cell * (float)y, cell, g->args.width, 1, g->grid + cpr_cell(g, (uint32_t)(y * g->args.width)), palette);
+    for (int y = 0; y < g->args.height; y++) {
+        const uint8_t *row = g->grid + cpr_cell(g, (uint32_t)(y * g->args.width));
+        draw_tiles(d, left, top + cell * (float)y, cell, g->args.width, 1, row, palette);
+    }
     for (int i = 0; i < g->args.num_agents; i++) {
         int x = g->agents[i].cell % g->stride - g->args.vision, y = g->agents[i].cell / g->stride - g->args.vision;
-        draw_circle(d, left + cell * ((float)x + 0.5f), top + cell * ((float)y + 0.5f), puffer_maxf(2.0f, 0.46f * cell), DRAW_TEAL);
+        float r = puffer_maxf(2.0f, 0.46f * cell);
+        draw_circle(d, left + cell * ((float)x + 0.5f), top + cell * ((float)y + 0.5f), r, DRAW_TEAL);
     }
 }
 

@@ -36,7 +36,8 @@ def drone_pd(observations: Array, arena: float = 10.0) -> Array:
     torque = INERTIA * [14, 14, 4] * (wanted_rates - rates)
     thrust = np.maximum(0, np.einsum("ni,ni->n", force, rotation[:, :, 2]))[:, None] / 4
     each = thrust + (torque[:, 0:1] * ROTOR_Y - torque[:, 1:2] * ROTOR_X) / (4 * REACH) + torque[:, 2:3] * SPIN / (4 * YAW_ARM)
-    return (2 * np.sqrt(np.clip(each / ROTOR_THRUST, 0, 1)) - 1).astype(np.float32)
+    actions: Array = (2 * np.sqrt(np.clip(each / ROTOR_THRUST, 0, 1)) - 1).astype(np.float32)
+    return actions
 
 
 def _rotation(q: Array) -> Array:

@@ -58,7 +58,9 @@ static const char *const rware_errors[] = {"", "num_agents must be at most the n
 
 static inline int32_t rware_width(const RwareArgs *args) { return 3 * args->shelf_columns + 1; }
 static inline int32_t rware_height(const RwareArgs *args) { return (args->column_height + 1) * args->shelf_rows + 2; }
-static inline int32_t rware_shelves(const RwareArgs *args) { return 2 * args->shelf_columns * args->column_height * args->shelf_rows; }
+static inline int32_t rware_shelves(const RwareArgs *args) {
+    return 2 * args->shelf_columns * args->column_height * args->shelf_rows;
+}
 
 static inline size_t rware_cells(const RwareArgs *args) {
     return (size_t)(rware_width(args) + 2) * (size_t)(rware_height(args) + 2);
@@ -404,8 +406,8 @@ static inline void rware_draw_agent(const Rware *g, const RwareAgent *a, Draw *d
     static const float ahead_x[4] = {0, 1, 0, -1}, ahead_y[4] = {-1, 0, 1, 0};
     float cx = x + 0.5f * cell, cy = y + 0.5f * cell;
     draw_circle(d, cx, cy, 0.46f * cell, DRAW_TEAL);
-    if (a->shelf)
-        draw_rect(d, x + 0.25f * cell, y + 0.25f * cell, 0.5f * cell, 0.5f * cell, rware_carries_request(g, a) ? DRAW_AMBER : 0x4A5866FFu);
+    uint32_t load = rware_carries_request(g, a) ? DRAW_AMBER : 0x4A5866FFu;
+    if (a->shelf) draw_rect(d, x + 0.25f * cell, y + 0.25f * cell, 0.5f * cell, 0.5f * cell, load);
     draw_circle(d, cx + 0.34f * cell * ahead_x[a->heading], cy + 0.34f * cell * ahead_y[a->heading], 0.1f * cell, DRAW_INK);
 }
 

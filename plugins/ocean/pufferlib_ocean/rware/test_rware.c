@@ -53,7 +53,9 @@ static void request(int k, int x, int y) {
     rware_track(&w.g, k, cell);
 }
 
-static int is_at(int i, int x, int y) { return w.g.agents[i].x == x && w.g.agents[i].y == y && w.g.agents[i].cell == rware_cell(&w.g, x, y); }
+static int is_at(int i, int x, int y) {
+    return w.g.agents[i].x == x && w.g.agents[i].y == y && w.g.agents[i].cell == rware_cell(&w.g, x, y);
+}
 
 /* The same action for all. */
 static void step(int action) {

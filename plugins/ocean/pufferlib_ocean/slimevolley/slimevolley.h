@@ -181,7 +181,8 @@ static inline void slimevolley_hit_net(SlimevolleyBody *ball) {
     }
     float squared = ball->x * ball->x + dy * dy;
     if (squared >= reach * reach) return;
-    float distance = sqrtf(squared), nx = distance > 0.0f ? ball->x / distance : 0.0f, ny = distance > 0.0f ? dy / distance : 1.0f;
+    float distance = sqrtf(squared);
+    float nx = distance > 0.0f ? ball->x / distance : 0.0f, ny = distance > 0.0f ? dy / distance : 1.0f;
     ball->x = reach * nx;
     ball->y = SLIMEVOLLEY_NET_HEIGHT + reach * ny;
     slimevolley_bounce(ball, nx, ny, 0.0f, 0.0f, 1.9f);
@@ -192,7 +193,8 @@ static inline void slimevolley_hit_slime(SlimevolleyBody *ball, const Slimevolle
     float dx = ball->x - slime->x, dy = ball->y - slime->y, reach = SLIMEVOLLEY_SLIME + SLIMEVOLLEY_BALL;
     float squared = dx * dx + dy * dy;
     if (squared >= reach * reach || ball->y < SLIMEVOLLEY_BALL) return;
-    float distance = sqrtf(squared), nx = distance > 0.0f ? dx / distance : 0.0f, ny = distance > 0.0f ? dy / distance : 1.0f;
+    float distance = sqrtf(squared);
+    float nx = distance > 0.0f ? dx / distance : 0.0f, ny = distance > 0.0f ? dy / distance : 1.0f;
     ball->x = slime->x + reach * nx;
     ball->y = slime->y + reach * ny;
     slimevolley_bounce(ball, nx, ny, slime->vx, slime->vy, 1.9f);

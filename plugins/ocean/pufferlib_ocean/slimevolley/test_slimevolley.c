@@ -201,7 +201,8 @@ static void test_the_bot_knows_where_a_ball_lands(void) {
     puffer_seed(&rng, 6);
     begin(&w, 1);
     for (int k = 0; k < 200; k++) {
-        place_ball(puffer_range(&rng, -20, -6), puffer_range(&rng, 8, 20), puffer_range(&rng, -15, 3), puffer_range(&rng, -5, 10));
+        float x = puffer_range(&rng, -20, -6), y = puffer_range(&rng, 8, 20), vx = puffer_range(&rng, -15, 3);
+        place_ball(x, y, vx, puffer_range(&rng, -5, 10));
         double predicted = (double)slimevolley_landing(&w.g.ball);
         w.g.slimes[0].x = w.g.slimes[1].x = 1000; /* out of the way */
         while (w.g.ball.y >= 1.0f + 0.7f) slimevolley_move_ball(&w.g);

@@ -248,7 +248,7 @@ static void test_the_box_is_what_lies_around_in_the_agents_own_axes(void) {
         int dx = tower_climb_dx[k % 4], dy = tower_climb_dy[k % 4];
         for (int up = -2; up <= 2; up++)
             for (int ahead = 2; ahead >= -2; ahead--)
-                for (int right = -4; right <= 4; right++, seen++) { /* right of the agent lies its direction, turned by 90 degrees */
+                for (int right = -4; right <= 4; right++, seen++) { /* to its right: turned by 90 degrees */
                     int x = w.g.x + ahead * dx - right * dy, y = w.g.y + ahead * dy + right * dx, z = w.g.z + up;
                     int is_inside = tower_climb_inside(&w.g, x, y) && z >= 0 && z < size[2];
                     CHECK(*seen == (!is_inside ? 2 : block(x, y, z) ? 1 : z == size[2] - 1 ? 3 : 0));
@@ -274,7 +274,8 @@ static int climb_by_search(void) {
     while (head < tail && goal < 0) {
         int state = queue[head++];
         for (int action = TOWER_CLIMB_FORWARD; action <= TOWER_CLIMB_RIGHT && goal < 0; action++) {
-            w.g.direction = state % 4, w.g.x = state / 4 % width, w.g.y = state / 4 / width % depth, w.g.z = state / 4 / width / depth;
+            w.g.direction = state % 4, w.g.x = state / 4 % width;
+            w.g.y = state / 4 / width % depth, w.g.z = state / 4 / width / depth;
             TowerClimbResult result = tower_climb_act(&w.g, action);
             if (!result.is_legal || result.is_lost || from[STATE(w.g)] >= 0) continue;
             from[STATE(w.g)] = state;

@@ -41,7 +41,8 @@ typedef struct TrashPickup {
 
 static const PufferField trash_pickup_fields[] = {
     PUFFER_INT(TrashPickupArgs, size), PUFFER_INT(TrashPickupArgs, num_agents), PUFFER_INT(TrashPickupArgs, num_trash),
-    PUFFER_INT(TrashPickupArgs, num_bins), PUFFER_INT(TrashPickupArgs, sight), PUFFER_INT(TrashPickupArgs, max_steps), PUFFER_END};
+    PUFFER_INT(TrashPickupArgs, num_bins), PUFFER_INT(TrashPickupArgs, sight),
+    PUFFER_INT(TrashPickupArgs, max_steps), PUFFER_END};
 static const char *const trash_pickup_log_names[] = {PUFFER_LOG_NAMES, NULL};
 static const char *const trash_pickup_errors[] = {"", "num_agents + num_trash + num_bins must be at most size*size", NULL};
 
@@ -210,13 +211,14 @@ static inline void trash_pickup_draw(const TrashPickup *g, Draw *d) {
         for (int x = 0; x < size; x++) {
             int code = g->grid[(y + g->args.sight) * g->stride + x + g->args.sight];
             float px = left + cell * (float)x, py = top + cell * (float)y, cx = px + 0.5f * cell, cy = py + 0.5f * cell;
-            if (code == TRASH_PICKUP_TRASH) draw_rect(d, px + 0.3f * cell, py + 0.3f * cell, 0.4f * cell, 0.4f * cell, DRAW_AMBER);
+            float small = 0.4f * cell; /* a piece of trash */
+            if (code == TRASH_PICKUP_TRASH) draw_rect(d, cx - 0.5f * small, cy - 0.5f * small, small, small, DRAW_AMBER);
             if (code == TRASH_PICKUP_BIN) {
                 draw_rect(d, px + 0.08f * cell, py + 0.08f * cell, 0.84f * cell, 0.84f * cell, DRAW_GREEN);
                 draw_rect(d, px + 0.24f * cell, py + 0.24f * cell, 0.52f * cell, 0.52f * cell, 0x2F6B46FFu);
             }
             if (code >= TRASH_PICKUP_AGENT) draw_circle(d, cx, cy, 0.42f * cell, DRAW_TEAL);
-            if (code == TRASH_PICKUP_LOADED) draw_rect(d, cx - 0.2f * cell, cy - 0.2f * cell, 0.4f * cell, 0.4f * cell, DRAW_AMBER);
+            if (code == TRASH_PICKUP_LOADED) draw_rect(d, cx - 0.5f * small, cy - 0.5f * small, small, small, DRAW_AMBER);
         }
 }
 
