@@ -45,6 +45,9 @@ class InputLinear(nn.Linear):
 
     def forward(self, inputs: Tensor) -> Tensor:
         """inputs: float32[rows, inputs]."""
+        if torch.is_autocast_enabled(inputs.device.type):  # 16 bits hold differences, not what is far from 0
+            standard = (inputs - self.mean) * (self.variance + self.floor).rsqrt()
+            return nn.functional.linear(standard, self.weight, self.bias)
         weight = self.weight * (self.variance + self.floor).rsqrt()
         return nn.functional.linear(inputs, weight, self.bias - weight @ self.mean)
 
