@@ -6,7 +6,6 @@ policy = pufferlib.load_policy("runs/ocean-breakout/20260101-120000-a1b2c3", "be
 from __future__ import annotations
 
 import logging
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +15,7 @@ from gymnasium import spaces
 from torch import Tensor, nn
 
 from pufferlib.errors import CheckpointError, ConfigError
+from pufferlib.structure import StructuredBox
 from pufferlib.train.checkpoint import (
     DamagedCheckpointError,
     build_saved_policy,
@@ -39,7 +39,7 @@ def load_policy(run: str | Path, checkpoint: str | Path = LATEST, env: Any = Non
         the folder of checkpoints: "4096.pt"
     env: what it is to act in. Its spaces are compared with those that it was trained on. One that is wrapped as in training is
         given the statistics of the wrappers, which then stand still; for one without NormalizeObservation, the policy
-        normalises observations itself. Left out: the run's own env without NormalizeObservation
+        normalises observations itself. Left out: what `make_env_of` gives
     Returns a module whose `forward` is that of the policy contract (docs/policies.md), recurrent ones with `initial_state`.
     Raises CheckpointError if there is no readable checkpoint, it does not fit, or the policy is a class of your own, ConfigError
     if `run` is no run directory.
@@ -75,9 +75,9 @@ def find_checkpoint(run: str | Path, checkpoint: str | Path = LATEST) -> Path:
 
 
 def make_env_of(path: str | Path) -> Any:
-    """One world of the env of a run, or of the one that a checkpoint lies in, wrapped as there but for NormalizeObservation.
+    """One world of the env of a run, or of the one that a checkpoint lies in, wrapped as there. Raises ConfigError.
 
-    Raises ConfigError.
+    NormalizeObservation is left out, as a policy can normalise a Box itself; of the leaves of structured observations it stays.
     """
     from pufferlib.config.resolve import resolve
     from pufferlib.make import make
@@ -85,7 +85,9 @@ def make_env_of(path: str | Path) -> Any:
     tables = RunDirectory.containing(path).tables()
     config = resolve(tables["env_name"], base=tables)
     env = make(config.env_name, num_envs=1, num_workers=1, backend="serial", **config.env)
-    return replace(config.wrappers, normalize_observations=False).around_observations(env)
+    is_box = not isinstance(env.single_observation_space, StructuredBox)
+    wrappers = config.wrappers.without_normalised_observations() if is_box else config.wrappers
+    return wrappers.around_observations(env)
 
 
 class NormalisedPolicy(nn.Module):

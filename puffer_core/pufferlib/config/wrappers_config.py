@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from pufferlib.errors import ConfigError, SpaceError
@@ -50,6 +50,10 @@ class WrappersConfig:
     def change_observations(self) -> bool:
         """Whether a policy sees other observations than the env's own."""
         return self.grayscale or bool(self.resize) or self.normalize_observations or self.frame_stack > 1
+
+    def without_normalised_observations(self) -> WrappersConfig:
+        """For a policy that normalises observations itself."""
+        return replace(self, normalize_observations=False, clip_observations=None, normalize_leaves=[])
 
     def around_observations(self, env: VecEnv) -> VecEnv:
         """`env` within the wrappers of observations. Raises SpaceError, naming the flag, where one does not fit its space."""

@@ -3,6 +3,7 @@
 import gymnasium
 import numpy as np
 import pytest
+import torch
 from gymnasium import spaces
 
 import pufferlib
@@ -94,6 +95,7 @@ def run(tmp_path_factory):
     """A run of normalised stacks and rewards."""
     path = str(tmp_path_factory.mktemp("runs") / "run")
     flags = ["--wrappers.normalize-observations", "true", "--wrappers.frame-stack", "2", "--wrappers.normalize-rewards", "true"]
+    flags += ["--wrappers.clip-observations", "4"]
     counts = ["--vec.num-envs", "4", "--vec.num-workers", "1", "--train.horizon", "32", "--train.total-timesteps", "512"]
     assert main(["train", NAME, "--run-dir", path, "--train.device", "cpu", "--train.minibatch-size", "64", *counts, *flags]) == 0
     return path
@@ -109,13 +111,35 @@ def test_an_evaluation_sees_what_training_saw_with_its_statistics_and_the_envs_o
     header, *rows = [line.split() for line in capsys.readouterr().out.splitlines()]
     assert header == ["episode", "return", "length"] and all(row[1] == row[2] for row in rows[:2]), "1 a step, not normalised"
 
-    env = make_env_of(run)
-    assert layers(env) == ["NormalizeObservation", "FrameStackObservation"]
+    env = WrappersConfig(normalize_observations=True, clip_observations=4, frame_stack=2).around_observations(
+        pufferlib.make(NAME)
+    )
     policy = load_policy(run, env=env)
     saved = unpack(read_checkpoint(newest(run))["env_state"])["0/NormalizeObservation"]
     assert np.array_equal(env.env.moments.mean, saved["mean"]) and saved["count"] > 512
-    assert not env.env.update_statistics and policy.spec[0] == "mlp"
+    assert not env.env.update_statistics
+
+    bare = make_env_of(run)
+    assert layers(bare) == ["FrameStackObservation"], "the policy normalises itself"
+    own = load_policy(run)
+    for _ in range(5):
+        observations = torch.from_numpy(bare.reset()[0].copy())
+        shown = (observations[:, None] if observations.ndim == 2 else observations).numpy()
+        normal = np.clip((shown - saved["mean"]) / np.sqrt(saved["var"] + 1e-8), -4, 4).astype(np.float32)
+        for ours, theirs in zip(own(observations), policy(torch.from_numpy(normal)), strict=True):
+            torch.testing.assert_close(ours, theirs, rtol=1e-4, atol=1e-5)
+    bare.close()
     env.close()
+
+
+def test_a_run_whose_leaves_were_normalised_is_loaded(tmp_path, capsys):
+    flags = ["--wrappers.normalize-observations", "true", "--wrappers.normalize-leaves", "vector", "--train.device", "cpu"]
+    counts = ["--vec.num-envs", "4", "--train.horizon", "16", "--train.total-timesteps", "64", "--train.minibatch-size", "64"]
+    run = str(tmp_path / "run")
+    assert main(["train", "ocean-spaces", "--run-dir", run, *flags, *counts]) == 0
+    capsys.readouterr()
+    assert main(["eval", run, "--episodes", "2"]) == 0 and "return" in capsys.readouterr().out
+    load_policy(run)
 
 
 def test_statistics_of_wrappers_that_an_env_has_not_are_left_out_but_no_others_may_differ(run):
