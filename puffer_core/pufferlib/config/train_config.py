@@ -24,8 +24,7 @@ class TrainConfig:
     torch_threads: int = 0
     """Threads of torch on the CPU; 0 leaves torch's own choice."""
     learner: Literal["auto", "torch"] = "auto"
-    """auto: the default MLP runs in kernels made for it where they apply (CPU, Discrete or MultiDiscrete actions), all else in
-    torch. torch: everything in torch."""
+    """auto: on a CPU the shipped mlp, lstm and mingru run in kernels made for them, all else in torch. torch: all in torch."""
     deterministic: bool = False
     """Ask torch for deterministic kernels (slower on a GPU; the CPU is deterministic anyway)."""
     precision: Literal["float32", "bfloat16"] = "float32"

@@ -52,6 +52,7 @@ cdef extern from "dense_pass.h":
         PufferPPOSums sums[1]
     int dense_open(DenseNet *net) noexcept nogil
     void dense_close(DenseNet *net) noexcept nogil
+    void dense_load(DenseNet *net) noexcept nogil
     int dense_run(DensePass *given) noexcept nogil
     void dense_gradient(const DenseNet *net, int index, float *d_weight, float *d_bias) noexcept nogil
 
@@ -116,15 +117,17 @@ cdef class Net:
         return [*found, <size_t> &self.net.head]
 
     def load(self, list weights, list biases, size_t scale, size_t mean, size_t factor):
-        """Addresses of weights [outputs, inputs] and biases, read by each pass: of all layers, of each cell's input and, in an
-        LSTM, hidden weights, of the head. And of three float32[widths[0]] or 0: the first layer reads
-        (x * scale - mean) * factor."""
+        """Take over weights, for all passes until the next call: addresses of weights [outputs, inputs] and biases of all layers,
+        of each cell's input and, in an LSTM, hidden weights, of the head. And of three float32[widths[0]] or 0: the first layer
+        reads (x * scale - mean) * factor. `scale` and, for `gradient`, the other two are read later, too."""
         cdef DenseLayer *layer
         for part, weight, bias in zip(self.parts(), weights, biases, strict=True):
             layer = <DenseLayer *> <size_t> part
             layer.weight, layer.bias = <const float *> <size_t> weight, <const float *> <size_t> bias
         self.net.scale = <const float *> scale
         self.net.standard.mean, self.net.standard.factor = <const float *> mean, <const float *> factor
+        with nogil:
+            dense_load(&self.net)
 
     cdef DensePass over(self, tuple inputs, tuple states, size_t horizon, size_t rows):
         cdef DensePass made

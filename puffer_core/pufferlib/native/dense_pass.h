@@ -44,7 +44,7 @@ typedef struct { /* some rows of a pass, in one thread's hands */
     DensePass *pass;
     DenseWork work;
     size_t first;
-    int count, padded;       /* rows, and the next multiple of DENSE_PAD: the rest are zeros */
+    int count, padded;       /* rows, and the next multiple of DENSE_STRIP: the rest are zeros */
     int chunk;
     float *past;             /* the states before each step: [horizon, (hidden, cell), cells, DENSE_TILE, width] */
 } DenseTile;
@@ -213,7 +213,7 @@ static void dense_chunks(void *context, int share) {
         if (end > p->rows) end = p->rows;
         for (tile.first = (size_t)tile.chunk * p->chunk_rows; tile.first < end; tile.first += DENSE_TILE) {
             tile.count = end - tile.first < DENSE_TILE ? (int)(end - tile.first) : DENSE_TILE;
-            tile.padded = dense_padded(tile.count);
+            tile.padded = (tile.count + DENSE_STRIP - 1) / DENSE_STRIP * DENSE_STRIP;
             if (!sums || net->cells) dense_go_forward(&tile);
             if (sums) dense_go_back(&tile, sums);
         }
@@ -227,7 +227,7 @@ static inline void dense_cut(DensePass *p) {
     size_t unit = p->net->cells ? DENSE_SEGMENTS : DENSE_CHUNK, chunks = (size_t)p->net->shares;
     if (dense_learns(p)) chunks = p->rows >= 2 * unit ? p->rows / unit : p->rows >= unit / 2 ? 2 : 1;
     if (chunks > DENSE_MAX_CHUNKS) chunks = DENSE_MAX_CHUNKS;
-    size_t each = (p->rows + chunks - 1) / chunks, step = each < DENSE_TILE ? DENSE_PAD : DENSE_TILE;
+    size_t each = (p->rows + chunks - 1) / chunks, step = each < DENSE_TILE ? DENSE_STRIP : DENSE_TILE;
     p->chunk_rows = (each + step - 1) / step * step;
     p->chunks = (int)((p->rows + p->chunk_rows - 1) / p->chunk_rows);
 }
@@ -242,7 +242,6 @@ static inline int dense_grow(float **held, int *number, int wanted, size_t float
 
 static inline int dense_prepare(DensePass *p) { /* 0, or -1 without memory or threads */
     DenseNet *net = p->net;
-    dense_load(net);
     dense_cut(p);
     memset(p->sums, 0, sizeof p->sums);
     if (dense_learns(p) && dense_grow(&net->gradients, &net->chunks_held, p->chunks, net->gradient_floats) != 0) return -1;

@@ -11,6 +11,7 @@
 enum {
     DENSE_TILE = 64, /* rows worked on at once: their activations stay in the second-level cache */
     DENSE_PAD = 16,  /* floats that every width is padded to */
+    DENSE_STRIP = 8, /* rows that the rows of a tile are padded to */
 };
 
 typedef struct {

@@ -4,7 +4,7 @@
  * DENSE(name)      the name of a function in this set
  * DENSE_TARGET     the compiler's name of the instructions, as an attribute
  * DENSE_BYTES      of a vector register
- * DENSE_ROWS       rows of a block; it divides DENSE_TILE and DENSE_PAD
+ * DENSE_ROWS       rows of a block; it divides DENSE_STRIP
  * DENSE_VECTORS    vectors side by side in a block; a block's sums stay in registers, so DENSE_ROWS * DENSE_VECTORS is bounded
  *
  * Every width is padded with zeros to a multiple of DENSE_PAD floats, so that there are no odd ends to treat. */

@@ -82,20 +82,21 @@ class NativeNetwork:
             (policy.heads.linear, "weight", "bias"),
         ]
         """Where each part of the network has its weights: (module, name of the matrix, name of the bias)."""
-        self.shapes = [tuple(getattr(module, weight).shape) for module, weight, _ in self.parts]
-        self.gradients = [(torch.empty(shape), torch.empty(shape[0])) for shape in self.shapes]
+        self.gradients = [[torch.empty_like(getattr(module, name)) for name in names] for module, *names in self.parts]
+        self.shapes = [gradient.shape for pair in self.gradients for gradient in pair]
         self.net = _dense.Net(widths, self.outputs, cell, cells, torch.get_num_threads())
+        self._loaded: tuple[Any, ...] = ()
+        """Addresses and versions of the weights that the kernels have."""
 
     def __call__(self, observations: Tensor, state: State = None) -> Any:
         """What `policy(observations)` or `policy(observations, state)` gives, without gradient. observations: [rows, *shape]."""
         observations = observations.contiguous()
         rows = len(observations)
         out = torch.empty(rows, self.outputs)
-        kept: list[Any] = [self._load()]
+        self._load()
         before = [part.contiguous() for part in _parts_of(state)]
         after = [torch.empty_like(part) for part in before]
         self.net.forward(self._inputs(observations, None), _addresses(before, after, None), 1, rows, out.data_ptr())
-        del kept
         parameters, value = self.policy.heads.split(out)
         if not self.cell:
             return parameters, value
@@ -111,7 +112,9 @@ class NativeNetwork:
         horizon = 1 if starts is None else len(starts)
         over = self._inputs(batch.observations, samples), _addresses(before, [], starts), horizon
         out, ratios = torch.empty(len(samples), self.outputs), torch.empty(len(samples))
-        kept: list[Any] = [self._load()]
+        kept: list[Any] = []
+        self.expect_changes()
+        self._load()
         if self.fused:
             given, arrays = kernel_arguments(self.sizes, batch, config)
             stats = torch.empty(STATS)
@@ -149,26 +152,30 @@ class NativeNetwork:
                 parameter = getattr(module, name)
                 parameter.grad = gradient if parameter.requires_grad else None
 
-    def _load(self) -> list[Tensor]:
-        """Tell the kernels where the weights are now. Returns what must outlive the pass."""
-        addresses: tuple[list[int], list[int]] = [], []
-        for (module, *names), shape in zip(self.parts, self.shapes, strict=True):
-            for name, wanted, found in zip(names, (shape, shape[:1]), addresses, strict=True):
-                parameter = getattr(module, name)
-                if parameter.shape != wanted or parameter.dtype != torch.float32 or not parameter.is_contiguous():
-                    raise ShapeError(
-                        f"{name} must stay contiguous float32{list(wanted)} while it is trained, got {parameter.dtype} of "
-                        f"{tuple(parameter.shape)}; make a new PuffeRL for a changed policy"
-                    )
-                found.append(parameter.data_ptr())
-        kept = [] if self.scale is None else [self.scale]
+    def expect_changes(self) -> None:
+        """Weights may have been changed in a way that torch does not count, such as through `.data`: look at them again."""
+        self._loaded = ()
+
+    def _load(self) -> None:
+        """Have the kernels take over the weights, unless they are as they were."""
+        parameters = [getattr(module, name) for module, *names in self.parts for name in names]
+        statistics = [self.first.mean, self.first.variance] if isinstance(self.first, InputLinear) else []
+        now = tuple((tensor.data_ptr(), tensor._version) for tensor in (*parameters, *statistics))
+        if now == self._loaded:
+            return
+        for parameter, wanted in zip(parameters, self.shapes, strict=True):
+            if parameter.shape != wanted or parameter.dtype != torch.float32 or not parameter.is_contiguous():
+                raise ShapeError(
+                    f"weights must stay contiguous float32{list(wanted)} while they are trained, got {parameter.dtype} of "
+                    f"{tuple(parameter.shape)}; make a new PuffeRL for a changed policy"
+                )
         mean = factor = 0
         if isinstance(self.first, InputLinear):
-            factors = (self.first.variance + self.first.floor).rsqrt()
-            kept += [self.first.mean, factors]
-            mean, factor = self.first.mean.data_ptr(), factors.data_ptr()
-        self.net.load(*addresses, 0 if self.scale is None else self.scale.data_ptr(), mean, factor)
-        return kept
+            self._factors = (self.first.variance + self.first.floor).rsqrt()
+            mean, factor = self.first.mean.data_ptr(), self._factors.data_ptr()
+        addresses = [parameter.data_ptr() for parameter in parameters]
+        self.net.load(addresses[::2], addresses[1::2], 0 if self.scale is None else self.scale.data_ptr(), mean, factor)
+        self._loaded = now
 
     def _inputs(self, observations: Tensor, samples: Tensor | None) -> tuple[int, bool, int, int]:
         is_bytes = observations.dtype == torch.uint8

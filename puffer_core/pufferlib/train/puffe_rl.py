@@ -135,6 +135,8 @@ class PuffeRL:
         self._check_open()
         with self._guard():
             self.callbacks.start(self)
+            if self.native:
+                self.native.expect_changes()
             with self.network.autocast():
                 self.rollout.collect(self._reset_seed())
             self.global_step += self.global_batch

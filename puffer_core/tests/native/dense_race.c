@@ -80,6 +80,7 @@ static void drive(const char *set, int kind, int cells, int shares, size_t horiz
     }
     PufferPPO ppo = {actions, sizes, NULL, d_outputs, d_outputs, floats, floats, NULL, all, 1, 1, 0.2f, 0.2f, 0.5f, 0.01f};
     for (int round = 0; round < 2; round++) {
+        dense_load(&net);
         p.d_outputs = NULL;
         p.ppo = NULL;
         if (dense_run(&p) != 0) abort();

@@ -115,3 +115,25 @@ def test_a_policy_that_changes_its_shape_is_refused(both: Any) -> None:
     with pytest.raises(ShapeError, match=r"float32\[128, 3\]"):
         fast.train()
     fast.close()
+
+
+@pytest.mark.parametrize("change", ["data", "in place", "new memory", "statistics"])
+def test_weights_that_a_callback_changes_are_the_ones_that_act(both: Any, change: str) -> None:
+    fast, slow = both()
+    for trainer in (fast, slow):
+        trainer.evaluate()
+        trainer.train()
+        weight = trainer.policy.body[0].weight
+        with torch.no_grad():
+            if change == "data":
+                weight.data.mul_(1.5)
+            elif change == "in place":
+                weight.mul_(1.5)
+            elif change == "new memory":
+                weight.data = weight.data * 1.5
+            else:
+                trainer.policy.body[0].variance.mul_(4)
+        trainer.evaluate()
+    torch.testing.assert_close(fast.rollout.values[0], slow.rollout.values[0], atol=1e-4, rtol=1e-4)
+    fast.close()
+    slow.close()
