@@ -121,7 +121,8 @@ static inline int cardtriad_place(Cardtriad *g, int action) {
      * neighbour is the other's. Subtracting from bytes with the high bit set leaves it set where nothing is borrowed: where
      * own > facing, and where differs is 0. */
     const uint32_t ones = 0x01010101u, high = 0x80808080u;
-    uint8_t *owner = g->owner + lane, *up = g->sides[0] + lane, *right = g->sides[1] + lane, *down = g->sides[2] + lane, *left = g->sides[3] + lane;
+    uint8_t *owner = g->owner + lane;
+    uint8_t *up = g->sides[0] + lane, *right = g->sides[1] + lane, *down = g->sides[2] + lane, *left = g->sides[3] + lane;
     uint32_t own, facing = down[-4] | (uint32_t)left[1] << 8 | (uint32_t)up[4] << 16 | (uint32_t)right[-1] << 24;
     uint32_t owners = owner[-4] | (uint32_t)owner[1] << 8 | (uint32_t)owner[4] << 16 | (uint32_t)owner[-1] << 24;
     uint32_t differs = owners ^ ones * (1u - (uint32_t)side);
@@ -188,8 +189,8 @@ static inline int cardtriad_bot_choice(Cardtriad *g) {
         const uint8_t *card = g->cards[CARDTRIAD_HAND * g->turns.to_move + cards[i]];
         int8_t up = (int8_t)card[0], right = (int8_t)card[1], down = (int8_t)card[2], left = (int8_t)card[3];
         for (int k = 0; k < CARDTRIAD_LANES; k++) {
-            int cost = exposed[k] + cardtriad_cost(up, facing[0][k], open[0][k]) + cardtriad_cost(right, facing[1][k], open[1][k]) +
-                       cardtriad_cost(down, facing[2][k], open[2][k]) + cardtriad_cost(left, facing[3][k], open[3][k]);
+            int cost = cardtriad_cost(up, facing[0][k], open[0][k]) + cardtriad_cost(right, facing[1][k], open[1][k]) +
+                       cardtriad_cost(down, facing[2][k], open[2][k]) + cardtriad_cost(left, facing[3][k], open[3][k]) + exposed[k];
             costs[i][k] = (uint8_t)cost | illegal[k];
             least[k] = costs[i][k] < least[k] ? costs[i][k] : least[k];
         }
@@ -226,7 +227,7 @@ static inline void cardtriad_draw_hands(Cardtriad *g) {
         PufferFour r = puffer_four_u32(&rng);
         uint32_t sides = cardtriad_side(r.a) | cardtriad_side(r.b) << 8 | cardtriad_side(r.c) << 16 | cardtriad_side(r.d) << 24;
         uint32_t sum = sides * 0x01010101u >> 24;
-        uint32_t keep = (uint32_t)(sum - CARDTRIAD_LEAST_SUM <= CARDTRIAD_MOST_SUM - CARDTRIAD_LEAST_SUM) | (redraws == CARDTRIAD_REDRAWS);
+        uint32_t is_fair = (sum >= CARDTRIAD_LEAST_SUM) & (sum <= CARDTRIAD_MOST_SUM), keep = is_fair | (redraws == CARDTRIAD_REDRAWS);
         memcpy(g->cards[card], &sides, sizeof sides);
         redraws = (redraws + 1) * (1 - keep);
         card += keep;
@@ -296,7 +297,8 @@ static inline void cardtriad_step(Cardtriad *g) {
 /* slot: of the view */
 static inline void cardtriad_draw_card_face(Draw *d, float x, float y, float size, uint32_t color, const float *slot) {
     float text = size > 90 ? 20.0f : 15.0f, middle = size / 2, edge = 0.24f * size;
-    const float dx[CARDTRIAD_SIDES] = {0, middle - edge, 0, edge - middle}, dy[CARDTRIAD_SIDES] = {edge - middle, 0, middle - edge, 0};
+    const float dx[CARDTRIAD_SIDES] = {0, middle - edge, 0, edge - middle};
+    const float dy[CARDTRIAD_SIDES] = {edge - middle, 0, middle - edge, 0};
     draw_rect(d, x + 3, y + 3, size - 6, size - 6, color);
     for (int k = 0; k < CARDTRIAD_SIDES; k++) {
         int value = (int)(10.0f * slot[1 + k] + 0.5f);

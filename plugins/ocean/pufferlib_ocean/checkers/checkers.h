@@ -61,7 +61,8 @@ static inline void checkers_observe(const Checkers *g, void *base) {
     for (int side = 0; side < g->turns.rows; side++) {
         float *obs = (float *)base + CHECKERS_OBS * side;
         CheckersBoard b = checkers_seen_by(g, side);
-        for (int i = 0; i < CHECKERS_SQUARES; i++) obs[i] = codes[(b.own >> i & 1u) | (b.other >> i & 1u) << 1 | (b.kings >> i & 1u) << 2];
+        for (int i = 0; i < CHECKERS_SQUARES; i++)
+            obs[i] = codes[(b.own >> i & 1u) | (b.other >> i & 1u) << 1 | (b.kings >> i & 1u) << 2];
         int is_to_move = side == g->turns.to_move, square = g->chain ? checkers_lowest(g->chain) : 0;
         obs[32] = is_to_move ? 1.0f : 0.0f;
         obs[33] = g->chain ? 1.0f : 0.0f;
@@ -196,7 +197,7 @@ static inline void checkers_draw_piece(Draw *d, float x, float y, uint32_t color
     draw_circle(d, x, y, 13, color);
     if (!is_king) return;
     draw_rect(d, x - 8, y + 3, 16, 4, DRAW_INK); /* a crown */
-    for (int i = -1; i <= 1; i++) draw_tri(d, x + 8.0f * (float)i - 4, y + 4, x + 8.0f * (float)i + 4, y + 4, x + 6.0f * (float)i, y - 8, DRAW_INK);
+    for (float at = -8; at <= 8; at += 8) draw_tri(d, x + at - 4, y + 4, x + at + 4, y + 4, x + 0.75f * at, y - 8, DRAW_INK);
 }
 
 /* As side 0 sees it: its pieces, teal, move up. Squares from which the side to move may go are framed. */

@@ -25,7 +25,8 @@ static CheckersArgs against(int opponent) {
 }
 
 static void begin(CheckersArgs args, uint64_t seed) {
-    PufferIO io = {.obs = obs, .final_obs = final_obs, .act = actions, .rew = rewards, .term = terminal, .trunc = truncated, .mask = mask, .act_mask = act_mask};
+    PufferIO io = {.obs = obs, .final_obs = final_obs, .act = actions, .rew = rewards, .term = terminal,
+                   .trunc = truncated, .mask = mask, .act_mask = act_mask};
     CHECK(checkers_init(&g, &args, NULL, io) == 0);
     checkers_reset(&g, seed);
 }
@@ -242,6 +243,33 @@ static void test_captures_and_moves_of_men_restart_the_quiet_plies(void) {
     CHECK(g.quiet_plies == 0);
 }
 
+/* turns.h counts eight actions at a time: the result is that of a plain loop. */
+static void test_a_random_action_or_bit_is_the_one_that_its_random_number_names(void) {
+    PufferRng rng, same;
+    puffer_seed(&rng, 4);
+    for (int trial = 0; trial < 20000; trial++) {
+        uint8_t legal[400];
+        int n = 1 + (int)puffer_below(&rng, 400), count = 0, wanted, k = 0;
+        float share = puffer_uniform(&rng);
+        uint64_t set = 0;
+        for (int i = 0; i < n; i++) count += legal[i] = (uint8_t)puffer_chance(&rng, share);
+        if (count == 0) continue;
+        for (int i = 0; i < n && i < 64; i++) set |= (uint64_t)legal[i] << i;
+        same = rng;
+        wanted = (int)puffer_below(&same, (uint32_t)count);
+        while (!legal[k] || wanted-- > 0) k++;
+        same = rng;
+        CHECK(turns_random_action(&same, legal, n) == k);
+        if (set == 0) continue;
+        count = 0;
+        for (int i = 0; i < 64; i++) count += (int)(set >> i & 1u);
+        same = rng;
+        wanted = (int)puffer_below(&same, (uint32_t)count);
+        for (k = 0; !(set >> k & 1u) || wanted-- > 0;) k++;
+        CHECK(turns_random_bit(&rng, set) == k);
+    }
+}
+
 /* ---------------------------------------------------------------- search */
 
 /* Negamax as it stands in a book: no bounds, no shortcut at the last ply. */
@@ -338,6 +366,7 @@ static const Test tests[] = {
     TEST(test_a_side_without_a_move_loses),
     TEST(test_quiet_plies_make_a_draw),
     TEST(test_captures_and_moves_of_men_restart_the_quiet_plies),
+    TEST(test_a_random_action_or_bit_is_the_one_that_its_random_number_names),
     TEST(test_the_bot_chooses_among_the_moves_that_plain_negamax_finds_best),
     TEST(test_a_bot_that_looks_further_wins),
     TEST(test_random_bots_are_even),

@@ -129,11 +129,11 @@ static inline G2048Merged g2048_slide_by_table(G2048 *g, int direction, int *cha
     for (int i = 0; i < 4; i++) {
         uint8_t *c = g->cells + lines.start + i * lines.across;
         int s = lines.along;
-        uint32_t before = c[0] | (uint32_t)c[s] << 8 | (uint32_t)c[2 * s] << 16 | (uint32_t)c[3 * s] << 24;
         const G2048Slide *slide = &table[g2048_table_index(c[0], c[s], c[2 * s], c[3 * s])];
-        uint32_t after = slide->cells[0] | (uint32_t)slide->cells[1] << 8 | (uint32_t)slide->cells[2] << 16 | (uint32_t)slide->cells[3] << 24;
-        moved |= before ^ after;
-        for (int k = 0; k < 4; k++) c[k * s] = slide->cells[k];
+        for (int k = 0; k < 4; k++) {
+            moved |= c[k * s] ^ slide->cells[k];
+            c[k * s] = slide->cells[k];
+        }
         g2048_add(&sum, slide->merged);
     }
     *changed = moved != 0;

@@ -21,7 +21,8 @@ static float reward;
 
 static void begin(int size, int max_steps, uint64_t seed) {
     G2048Args args = {.size = size, .goal = 10, .max_steps = max_steps, .reward_noop = -0.5f, .table = table};
-    PufferIO io = {.obs = obs, .final_obs = final_obs, .act = &action, .rew = &reward, .term = &terminal, .trunc = &truncated, .mask = &mask};
+    PufferIO io = {.obs = obs, .final_obs = final_obs, .act = &action, .rew = &reward, .term = &terminal,
+                   .trunc = &truncated, .mask = &mask};
     if (size == 4) CHECK(g2048_shared_init(table, &args) == 0);
     CHECK(g2048_init(&g, &args, NULL, io) == 0);
     g2048_reset(&g, seed);

@@ -15,7 +15,7 @@ enum { GO_NOWHERE = -1, GO_NO_HEAD = 0xFFFF };
 /* The same for all worlds. */
 typedef struct GoTables {
     uint64_t zobrist[2][GO_MAX_POINTS]; /* a random number for each stone: a position's hash is the XOR of all of its stones' */
-    int16_t near[GO_MAX_POINTS + 1][GO_NEAR]; /* up, right, down, left; where there is none, and of itself: `points`, a border point */
+    int16_t near[GO_MAX_POINTS + 1][GO_NEAR]; /* up, right, down, left; `points`, a border point, where there is none */
 } GoTables;
 
 typedef struct GoChain {
@@ -88,7 +88,9 @@ static inline void go_board_init(GoBoard *b, const GoTables *tables, int size, i
 /* ---------------------------------------------------------------- positions seen */
 
 /* The filter's bit for half of a hash, scaled to its length. */
-static inline uint32_t go_filter_bit(const GoBoard *b, uint64_t half) { return (uint32_t)((half & 0xFFFFFFFFu) * (uint32_t)b->filter_bits >> 32); }
+static inline uint32_t go_filter_bit(const GoBoard *b, uint64_t half) {
+    return (uint32_t)((half & 0xFFFFFFFFu) * (uint32_t)b->filter_bits >> 32);
+}
 
 static inline void go_remember_position(GoBoard *b) {
     uint32_t i = go_filter_bit(b, b->hash), k = go_filter_bit(b, b->hash >> 32);

@@ -27,7 +27,8 @@ static GoArgs on_a_board(int size) {
 }
 
 static void begin(GoArgs args, uint64_t seed) {
-    PufferIO io = {.obs = obs, .final_obs = final_obs, .act = actions, .rew = rewards, .term = terminal, .trunc = truncated, .mask = mask, .act_mask = act_mask};
+    PufferIO io = {.obs = obs, .final_obs = final_obs, .act = actions, .rew = rewards, .term = terminal,
+                   .trunc = truncated, .mask = mask, .act_mask = act_mask};
     args.tables = &tables;
     CHECK(go_shared_init(&tables, &args) == 0);
     arena = realloc(arena, go_bytes(&args));
@@ -287,7 +288,10 @@ static void play_against_the_referee(PufferRng *rng, int *taken, int *repeats) {
         if (terminal[0]) {
             float lead = (float)referee_area(&referee) + (first == 0 ? -7.5f : 7.5f);
             CHECK(rewards[0] == (lead > 0 ? 1 : -1) && rewards[1] == -rewards[0]);
-            for (int p = 0; p < points; p++) CHECK(final_obs[p] == (referee.board[p] == 0) && final_obs[points + p] == (referee.board[p] == 1));
+            for (int p = 0; p < points; p++) {
+                CHECK(final_obs[p] == (referee.board[p] == 0));
+                CHECK(final_obs[points + p] == (referee.board[p] == 1));
+            }
             return;
         }
         for (int p = 0; p < points; p++) CHECK(g.board.color[p] == referee.board[p]);
