@@ -106,7 +106,17 @@ def read_request(arguments: Arguments) -> Request:
     policy = options["policy"] or (arguments.positional[0] if is_run else RANDOM)
     if policy != RANDOM and not Path(policy).exists():
         raise CheckpointError(f"--policy {policy}: there is no such run directory or checkpoint; `random` plays at random")
-    return Request(config.env_name, config.env, config.wrappers, policy, options)
+    return Request(config.env_name, config.env, wrappers_of(policy) or config.wrappers, policy, options)
+
+
+def wrappers_of(policy: str) -> WrappersConfig | None:
+    """Those that a policy was trained with; None for random play, and for a checkpoint that lies in no run."""
+    if policy == RANDOM:
+        return None
+    try:
+        return find_config(policy, [])[0].wrappers
+    except ConfigError:
+        return None
 
 
 def check_options(options: dict[str, Any]) -> None:

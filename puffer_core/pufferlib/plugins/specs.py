@@ -45,7 +45,7 @@ class EnvSpec(Spec):
     """One environment. The target is a PufferEnv or Gymnasium env class, or a factory of one.
 
     kwargs: given to the target, under the user's own keyword arguments
-    preset: a TOML file with [vec], [train], [policy] and [env] tables, relative to the plugin module's package
+    preset: a TOML file with the tables of a run's settings, such as [train], relative to the plugin module's package
     aliases: further names; license: of the environment and its assets, where it matters
     """
 

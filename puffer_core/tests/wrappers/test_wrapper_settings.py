@@ -142,6 +142,12 @@ def test_a_run_whose_leaves_were_normalised_is_loaded(tmp_path, capsys):
     load_policy(run)
 
 
+def test_an_env_by_name_is_wrapped_as_the_policys_run(run, capsys):
+    assert main(["eval", NAME, "--policy", run, "--episodes", "2"]) == 0
+    assert main(["eval", NAME, "--policy", newest(run), "--episodes", "2", "--env.max-episode-steps", "5"]) == 0
+    assert "5" in capsys.readouterr().out.splitlines()[-1].split()
+
+
 def test_statistics_of_wrappers_that_an_env_has_not_are_left_out_but_no_others_may_differ(run):
     bare = pufferlib.make(NAME, num_workers=1)
     load_env_state(bare, newest(run))  # nothing to give
