@@ -132,12 +132,12 @@ def nearest(observations, rng):
     s, windows, loaded = side // 2, observations[:, :-3].reshape(-1, side, side), observations[:, -3] == 1
     goal = np.where(loaded[:, None, None], windows == BIN, windows == TRASH)
     blocked = (windows != EMPTY) & ~goal
-    far = np.where(goal, 0, 99)
+    far = np.where(goal, 0, 99).astype(np.uint8)
     for _ in range(2 * side):  # distances to the nearest goal, grown around what blocks
-        grown = np.full((len(far), side + 2, side + 2), 99)
+        grown = np.full((len(far), side + 2, side + 2), 99, np.uint8)
         grown[:, 1:-1, 1:-1] = far
         near = np.min([grown[:, :-2, 1:-1], grown[:, 2:, 1:-1], grown[:, 1:-1, :-2], grown[:, 1:-1, 2:]], axis=0) + 1
-        far = np.where(blocked, 99, np.minimum(far, near))
+        far = np.where(blocked, 99, np.minimum(far, near)).astype(np.uint8)
     costs = np.stack([far[:, s + dy, s + dx] for dx, dy in MOVES], axis=1) + rng.random((len(far), 4)) * 0.5
     x, y = observations[:, -2].astype(int), observations[:, -1].astype(int)
     middle = np.stack([y > 7, x < 8, y < 8, x > 7], axis=1)  # moves that lead towards the middle
