@@ -7,6 +7,8 @@ within, at every one of them in turn; at random times it comes from outside.
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
 import os
 import random
@@ -19,9 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-import torch._dynamo
 
-import pufferlib
 from pufferlib.cli.main import main
 from pufferlib.config.files import read_toml
 from pufferlib.train import run as run_module
@@ -232,8 +232,9 @@ class Report:
 def report(folder: Path) -> dict[str, Any]:
     """All kills."""
     torch.set_num_threads(1)
-    pufferlib.make("ocean-squared", num_envs=1, backend="serial").close()  # what a life would import is imported once
     run_module.draw_curves = lambda *args: False  # most of a short run's time
+    with contextlib.redirect_stdout(io.StringIO()):
+        main(fresh(folder / "warm"))  # what a life would import is imported once
     random.seed(0)
     told = Report(folder)
     told.kill_at_every_step("new", None)
