@@ -310,18 +310,18 @@ static inline void cardtriad_draw_card_face(Draw *d, float x, float y, float siz
 /* Side 0, teal, on the left; side 1, amber, on the right; the hand whose turn it is has a frame. */
 static inline void cardtriad_draw(const Cardtriad *g, Draw *d) {
     static const uint32_t side_colors[2] = {DRAW_TEAL, DRAW_AMBER};
-    const float cell = 112, left = 152, top = 92, small = 82;
+    const float cell = 112, left = 152, top = 92, hand_cell = 82;
     draw_clear(d, DRAW_BACKGROUND);
     for (int side = 0; side < 2; side++) {
         const float *hand = g->view + CARDTRIAD_HAND_SLOTS * side;
         float x = side == 0 ? 24.0f : 534.0f;
         int cards = (g->plies + (side == 0 ? g->lead : -g->lead)) / 2;
-        if (side == g->turns.to_move) draw_outline(d, x - 8, 46, small + 16, 5 * small + 16, 3, side_colors[side]);
+        if (side == g->turns.to_move) draw_outline(d, x - 8, 46, hand_cell + 16, 5 * hand_cell + 16, 3, side_colors[side]);
         for (int i = 0; i < CARDTRIAD_HAND; i++) {
             const float *card = hand + CARDTRIAD_SLOT * i;
-            float y = 54 + small * (float)i;
-            draw_rect(d, x + 3, y + 3, small - 6, small - 6, DRAW_FLOOR);
-            if (card[0] != 0.0f) cardtriad_draw_card_face(d, x, y, small, side_colors[side], card);
+            float y = 54 + hand_cell * (float)i;
+            draw_rect(d, x + 3, y + 3, hand_cell - 6, hand_cell - 6, DRAW_FLOOR);
+            if (card[0] != 0.0f) cardtriad_draw_card_face(d, x, y, hand_cell, side_colors[side], card);
             cards += card[0] != 0.0f;
         }
         draw_number(d, x, 14, 20, side_colors[side], side == 0 ? "teal " : "amber ", cards);

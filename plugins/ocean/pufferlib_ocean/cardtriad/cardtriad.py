@@ -21,7 +21,8 @@ class Cardtriad(TurnGame):
     Own hand: 5 x (present, then its sides / 10: up, right, down, left), the other hand likewise; board: 9 cells row by row x
     (1 own, -1 the other side's, 0 empty, then the sides / 10); whether it is one's turn; whether one began; the lead on the
     board / 9. Actions: card * 9 + cell; the action mask holds cards still in hand on empty cells. Score: cards on the board
-    and in hand, less the other side's. Reward: its sign, at the end, and `reward_illegal`. Who begins alternates.
+    and in hand, less the other side's. Reward: its sign, at the end, and `reward_illegal`; an illegal move that loses
+    costs all 10 cards. Who begins alternates.
     """
 
     module = "pufferlib_ocean.cardtriad._cardtriad"

@@ -126,15 +126,15 @@ static inline void go_settle(Go *g) {
 /* A point whose neighbours are all own, and which no diagonal can make false: at most one of the other side's stones there, none
  * at an edge. */
 static inline int go_is_eye(const GoBoard *b, int side, int p) {
-    const int16_t(*near)[GO_NEAR] = b->tables->near;
+    const int16_t(*beside)[GO_NEAR] = b->tables->beside;
     if (b->open[p]) return 0;
     int edges = 0, others = 0;
     for (int k = 0; k < GO_NEAR; k++) {
-        if (b->color[near[p][k]] == 1 - side) return 0;
-        edges += b->color[near[p][k]] == GO_BORDER;
+        if (b->color[beside[p][k]] == 1 - side) return 0;
+        edges += b->color[beside[p][k]] == GO_BORDER;
     }
-    for (int k = 0; k < GO_NEAR; k++) others += b->color[near[near[p][k]][(k + 1) % GO_NEAR]] == 1 - side;
-    for (int k = 0; edges && k < GO_NEAR; k++) others += b->color[near[near[p][k]][(k + 3) % GO_NEAR]] == 1 - side;
+    for (int k = 0; k < GO_NEAR; k++) others += b->color[beside[beside[p][k]][(k + 1) % GO_NEAR]] == 1 - side;
+    for (int k = 0; edges && k < GO_NEAR; k++) others += b->color[beside[beside[p][k]][(k + 3) % GO_NEAR]] == 1 - side;
     return edges ? others == 0 : others <= 1;
 }
 
@@ -149,10 +149,10 @@ static inline int go_random_point(Go *g, int spare_eyes) {
 
 /* Whether the chain that a stone on p would make has two liberties. */
 static inline int go_has_two_liberties_after(const GoBoard *b, int side, int p) {
-    const int16_t(*near)[GO_NEAR] = b->tables->near;
+    const int16_t(*beside)[GO_NEAR] = b->tables->beside;
     int found = GO_NOWHERE;
     for (int k = 0; k < GO_NEAR; k++) {
-        int q = near[p][k], is_taken = b->color[q] == 1 - side && go_in_atari(go_chain_at(b, q));
+        int q = beside[p][k], is_taken = b->color[q] == 1 - side && go_in_atari(go_chain_at(b, q));
         if (b->color[q] == GO_EMPTY || is_taken) {
             if (found != GO_NOWHERE && found != q) return 1;
             found = q;
@@ -160,7 +160,7 @@ static inline int go_has_two_liberties_after(const GoBoard *b, int side, int p) 
             int stone = q;
             do
                 for (int i = 0; i < GO_NEAR; i++) {
-                    int liberty = near[stone][i];
+                    int liberty = beside[stone][i];
                     if (b->color[liberty] != GO_EMPTY || liberty == p || liberty == found) continue;
                     if (found != GO_NOWHERE) return 1;
                     found = liberty;

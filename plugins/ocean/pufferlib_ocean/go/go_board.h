@@ -15,7 +15,7 @@ enum { GO_NOWHERE = -1, GO_NO_HEAD = 0xFFFF };
 /* The same for all worlds. */
 typedef struct GoTables {
     uint64_t zobrist[2][GO_MAX_POINTS]; /* a random number for each stone: a position's hash is the XOR of all of its stones' */
-    int16_t near[GO_MAX_POINTS + 1][GO_NEAR]; /* up, right, down, left; `points`, a border point, where there is none */
+    int16_t beside[GO_MAX_POINTS + 1][GO_NEAR]; /* up, right, down, left; `points`, a border point, where there is none */
 } GoTables;
 
 typedef struct GoChain {
@@ -47,12 +47,12 @@ static inline void go_make_tables(GoTables *t, int size) {
         for (int p = 0; p < GO_MAX_POINTS; p++) t->zobrist[side][p] = (uint64_t)puffer_u32(&rng) << 32 | puffer_u32(&rng);
     for (int p = 0; p < size * size; p++) {
         int x = p % size, y = p / size;
-        t->near[p][0] = (int16_t)(y > 0 ? p - size : size * size);
-        t->near[p][1] = (int16_t)(x + 1 < size ? p + 1 : size * size);
-        t->near[p][2] = (int16_t)(y + 1 < size ? p + size : size * size);
-        t->near[p][3] = (int16_t)(x > 0 ? p - 1 : size * size);
+        t->beside[p][0] = (int16_t)(y > 0 ? p - size : size * size);
+        t->beside[p][1] = (int16_t)(x + 1 < size ? p + 1 : size * size);
+        t->beside[p][2] = (int16_t)(y + 1 < size ? p + size : size * size);
+        t->beside[p][3] = (int16_t)(x > 0 ? p - 1 : size * size);
     }
-    for (int k = 0; k < GO_NEAR; k++) t->near[size * size][k] = (int16_t)(size * size);
+    for (int k = 0; k < GO_NEAR; k++) t->beside[size * size][k] = (int16_t)(size * size);
 }
 
 static inline int go_padded(int size) { return (size * size + GO_LANES) / GO_LANES * GO_LANES; }
@@ -115,7 +115,7 @@ static inline void go_clear(GoBoard *b) {
     memset(b->open, 0, (size_t)b->padded);
     memset(b->head, 0xFF, (size_t)b->padded * sizeof *b->head);
     for (int p = 0; p < b->points; p++)
-        for (int k = 0; k < GO_NEAR; k++) b->open[p] += b->tables->near[p][k] < b->points;
+        for (int k = 0; k < GO_NEAR; k++) b->open[p] += b->tables->beside[p][k] < b->points;
     memset(b->filter, 0, (size_t)b->filter_bits / 8);
     b->hash = 0;
     b->positions = 0;
@@ -138,7 +138,7 @@ static inline int go_last_liberty(const GoChain *c) { return (int)(c->sum / c->l
 static inline int go_lives(const GoBoard *b, int side, int p) {
     if (b->open[p]) return 1;
     for (int k = 0; k < GO_NEAR; k++) {
-        int q = b->tables->near[p][k];
+        int q = b->tables->beside[p][k];
         if (b->color[q] < GO_EMPTY && (b->color[q] == side) != go_in_atari(go_chain_at(b, q))) return 1;
     }
     return 0;
@@ -158,7 +158,7 @@ static inline uint64_t go_hash_after(const GoBoard *b, int side, int p) {
     uint64_t hash = b->hash ^ b->tables->zobrist[side][p];
     int taken[GO_NEAR], count = 0; /* heads: a chain may be a neighbour twice */
     for (int k = 0; k < GO_NEAR; k++) {
-        int q = b->tables->near[p][k], is_new = 1;
+        int q = b->tables->beside[p][k], is_new = 1;
         if (b->color[q] != 1 - side || !go_in_atari(go_chain_at(b, q))) continue;
         for (int i = 0; i < count; i++) is_new &= taken[i] != b->head[q];
         if (!is_new) continue;
@@ -242,7 +242,7 @@ static inline int go_take(GoBoard *b, int p) {
         b->head[stone] = GO_NO_HEAD;
         b->was_taken[side][stone] = 1;
         for (int k = 0; k < GO_NEAR; k++) {
-            int q = b->tables->near[stone][k];
+            int q = b->tables->beside[stone][k];
             b->open[q] += 1;
             if (b->color[q] < GO_EMPTY) go_add_liberty(go_chain_at(b, q), stone); /* also the chain's own stones, in vain */
         }
@@ -252,21 +252,21 @@ static inline int go_take(GoBoard *b, int p) {
 
 /* A stone of `side` on p, where it is legal. Returns how many stones it takes. */
 static inline int go_play(GoBoard *b, int side, int p) {
-    const int16_t *near = b->tables->near[p];
+    const int16_t *beside = b->tables->beside[p];
     GoChain *own = &b->chain[p];
     b->color[p] = (uint8_t)side;
     b->head[p] = b->next[p] = (uint16_t)p;
     *own = (GoChain){.stones = 1};
     b->hash ^= b->tables->zobrist[side][p];
     for (int k = 0; k < GO_NEAR; k++) {
-        int q = near[k];
+        int q = beside[k];
         b->open[q] -= 1;
         if (b->color[q] == GO_EMPTY) go_add_liberty(own, q);
         else if (b->color[q] != GO_BORDER) go_lose_liberty(go_chain_at(b, q), p);
     }
     int taken = 0;
     for (int k = 0; k < GO_NEAR; k++) {
-        int q = near[k];
+        int q = beside[k];
         if (b->color[q] == side) go_join(b, p, q);
         else if (b->color[q] == 1 - side && go_chain_at(b, q)->liberties == 0) taken += go_take(b, q);
     }
@@ -291,10 +291,10 @@ static inline int go_area(const GoBoard *b) {
         stack[depth++] = (int16_t)p;
         visited[p] = 1;
         while (depth) {
-            const int16_t *near = b->tables->near[stack[--depth]];
+            const int16_t *beside = b->tables->beside[stack[--depth]];
             points += 1;
             for (int k = 0; k < GO_NEAR; k++) {
-                int q = near[k];
+                int q = beside[k];
                 touches[b->color[q]] = 1;
                 if (b->color[q] != GO_EMPTY || visited[q]) continue;
                 visited[q] = 1;
