@@ -69,7 +69,16 @@ def dump_flat(step: Step) -> dict[str, bytes]:
         "output": output,
         "action": record["action"],
     }  # fmt: skip
-    return {"weights.bin": content, "policy.json": (json.dumps(description, indent=1) + "\n").encode()}
+    return {"weights.bin": content, "policy.json": as_text(description).encode()}
+
+
+def as_text(description: dict[str, Any]) -> str:
+    """JSON for people: a key of the description, or a layer, on each line."""
+    lines = []
+    for key, value in description.items():
+        one_by_one = "[\n  " + ",\n  ".join(map(json.dumps, value)) + "\n ]" if key == "layers" else json.dumps(value)
+        lines.append(f" {json.dumps(key)}: {one_by_one}")
+    return "{\n" + ",\n".join(lines) + "\n}\n"
 
 
 class Weights:
