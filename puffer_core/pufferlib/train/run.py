@@ -249,8 +249,14 @@ class Session(Loop):
         row = super().log_row()
         self.loggers.log(row, self.logged_step)
         self.ranking.add(row)
+        if "time/compile" in row:
+            self.dashboard.say(f"compiled the policy in {row['time/compile']:.1f} s")
         self.dashboard.update(row)
+        is_first = not self.episodes
         self.episodes.update({k.partition("/")[2]: v for k, v in row.items() if k.startswith("environment/")})
+        if is_first and self.episodes and self.ranking.name is None:
+            metric, known = self.config.train.best_metric, ", ".join(self.episodes)
+            log.warning("best_metric=%r: the episodes log no such number, so no checkpoint is best (they log %s)", metric, known)
         return row
 
     def save(self) -> None:
