@@ -13,6 +13,7 @@ from pufferlib.cli.main import main
 from pufferlib.config.files import read_toml
 from pufferlib.errors import NonFiniteError
 from pufferlib.train import interrupt
+from pufferlib.train.best import Ranking
 from pufferlib.train.curves import draw_curves
 from pufferlib.train.puffe_rl import PuffeRL
 from pufferlib.train.run_dir import RunDirectory
@@ -145,6 +146,20 @@ def test_an_existing_run_is_never_overwritten(folder, capsys):
     assert train("--run-dir", "r", "--train.seed", "9") == 2
     assert "--resume r" in capsys.readouterr().err
     assert (folder / "r" / "config.toml").read_bytes() == before
+
+
+def test_a_best_metric_that_no_episode_logs_is_told_once_and_one_that_they_do_log_keeps_the_best(folder, caplog, capsys):
+    assert train("--run-dir", "r", "--train.best-metric", "scor", steps=8 * ROLLOUT) == 0
+    assert caplog.text.count("best_metric='scor'") == 1 and "score" in caplog.text
+    assert RunDirectory(folder / "r").best_checkpoints() == []
+    caplog.clear()
+    few = ("--train.keep-checkpoints", "1", "--train.best-metric", "-episode_length")
+    assert train("--run-dir", "s", *few, steps=12 * ROLLOUT) == 0
+    run, rows = RunDirectory(folder / "s"), RunDirectory(folder / "s").rows()
+    assert not caplog.text
+    best = Ranking("-episode_length", rows).best([row["global_step"] for row in rows])[0]
+    assert {int(path.stem) for path in run.checkpoints()} == {12 * ROLLOUT, best}
+    assert f"checkpoints/{best}.pt, episode_length" in capsys.readouterr().out
 
 
 def test_nan_stops_the_run_with_the_cause_and_the_last_good_checkpoint(folder, capsys, monkeypatch):
