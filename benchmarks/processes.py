@@ -1,6 +1,6 @@
 """The processes back end: against the vector envs of Gymnasium and Stable-Baselines3, and against its own limits.
 
-python benchmarks/processes.py            all tables, about a minute
+python benchmarks/processes.py            all tables, about two minutes
 python benchmarks/processes.py cartpole   one of: cartpole, atari, overlap, idle
 
 The peers are optional: `pip install stable-baselines3`. Each bar stands beside its figure. On a machine that does other things
