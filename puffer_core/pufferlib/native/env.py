@@ -119,6 +119,10 @@ class NativeEnv(PufferEnv):
         """The game's name: `TowerClimb` is `tower_climb`."""
         return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", cls.__name__).lower()
 
+    def steer(self, observation: Array, wish: Array) -> Array:
+        """The action by which a person plays: what the keys say. A game too quick for that reads them as wishes, and acts."""
+        return wish
+
     def __init__(
         self,
         num_envs: int = 1,

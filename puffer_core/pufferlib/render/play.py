@@ -153,7 +153,7 @@ class WindowPlayer:
             idle = self.keys.idle if self.keys else np.zeros_like(self.env.actions[0])
             actions = np.repeat(idle[None], self.env.num_agents, axis=0)
         if self.keys and self.is_manual:
-            actions[self.agent] = self.keys.action(self._latched) if self._chosen is None else self._chosen
+            actions[self.agent] = self._user_action(self.keys)
             self._chosen = None
         # A key that was tapped between two steps counts for one step; one that is held goes on counting.
         self._latched = [name for name in self._latched if name in self._down and not self.waits]
@@ -163,6 +163,12 @@ class WindowPlayer:
             self.actor.forget(ended)
         if self.on_step:
             self.on_step(rewards, terminals, truncations)
+
+    def _user_action(self, keys: KeyMap) -> Any:
+        if self._chosen is not None:
+            return self._chosen
+        wish = keys.action(self._latched)
+        return self.env.steer(self.observations[self.agent], wish) if isinstance(self.env, NativeEnv) else wish
 
     def help_line(self) -> str:
         """Who plays, and the keys."""

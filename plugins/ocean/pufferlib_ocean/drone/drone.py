@@ -8,11 +8,9 @@ from typing import Any
 import numpy as np
 from gymnasium.spaces import Box, Space
 
+from pufferlib.buffers import Array
 from pufferlib.native import Choice, Float, Int, NativeEnv
-
-HOVER = 0.264911
-"""The action of each rotor that just carries the drone: 2 * sqrt(0.4) - 1."""
-MORE, LESS = HOVER + 0.02, HOVER - 0.02
+from pufferlib_ocean.drone.pd import drone_assist
 
 
 class Drone(NativeEnv):
@@ -38,12 +36,14 @@ class Drone(NativeEnv):
         Float("arena", 10.0, 3, 50, help="half its width, and its height, in m"),
     )
     keys = {
-        "up": {0: LESS, 1: LESS, 2: MORE, 3: MORE}, "down": {0: MORE, 1: MORE, 2: LESS, 3: LESS},
-        "left": {0: LESS, 1: MORE, 2: MORE, 3: LESS}, "right": {0: MORE, 1: LESS, 2: LESS, 3: MORE},
-        "space": {0: 0.4, 1: 0.4, 2: 0.4, 3: 0.4}, "x": {0: 0.1, 1: 0.1, 2: 0.1, 3: 0.1},
+        "up": {0: 1}, "w": {0: 1}, "down": {0: -1}, "s": {0: -1}, "left": {1: 1}, "a": {1: 1}, "right": {1: -1}, "d": {1: -1},
+        "space": {2: 1}, "x": {2: -1}, "q": {3: 1}, "e": {3: -1},
     }  # fmt: skip
-    idle_action = HOVER
+    """Wishes rather than rotor speeds: ahead, left, up, turn left. `steer` flies them."""
 
     @classmethod
     def spaces(cls, a: SimpleNamespace) -> tuple[Box, Space[Any]]:
         return Box(-1, 1, (26,), np.float32), Box(-1, 1, (4,), np.float32)
+
+    def steer(self, observation: Array, wish: Array) -> Array:
+        return drone_assist(observation, wish)

@@ -26,13 +26,32 @@ def drone_pd(observations: Array, arena: float = 10.0) -> Array:
     size = np.linalg.norm(pull, axis=1, keepdims=True)
     wanted = pull * np.minimum(1, speed_limit / np.maximum(size, 1e-9))  # velocity, in body axes
     accelerate = np.einsum("nij,nj->ni", rotation, 3.2 * (wanted - velocity) + 0.2 * velocity)
+    return _rotor_actions(accelerate, rotation, rates)
+
+
+def drone_assist(observation: Array, wish: Array) -> Array:
+    """Actions float32[4] for one observation float32[26], by which the drone flies as `wish` says.
+
+    wish: ahead, to the left, up (each times 3 m/s, level with the ground) and turning left (times 2 rad/s); zeros: come to rest
+    """
+    rotation, rates = _rotation(observation[None, 6:10]), 15 * observation[None, 3:6].astype(np.float64)
+    velocity = rotation[0] @ (10 * observation[0:3])
+    ahead = rotation[0, :2, 0] / max(np.linalg.norm(rotation[0, :2, 0]), 1e-9)
+    level = np.stack([ahead, [-ahead[1], ahead[0]]], axis=1) @ wish[:2]
+    accelerate = 2.5 * (3 * np.array([*level, wish[2]]) - velocity)
+    action: Array = _rotor_actions(accelerate[None], rotation, rates, yaw_rate=2.0 * wish[3])[0]
+    return action
+
+
+def _rotor_actions(accelerate: Array, rotation: Array, rates: Array, yaw_rate: float = 0.0) -> Array:
+    """From a wanted acceleration (world axes), over tilt and body rates, to what each rotor has to do."""
     level = np.linalg.norm(accelerate[:, :2], axis=1, keepdims=True)
     accelerate[:, :2] *= np.minimum(1, GRAVITY * np.tan(MAX_TILT) / np.maximum(level, 1e-9))
     accelerate[:, 2] = np.clip(accelerate[:, 2], -6, 8)
 
     force = MASS * (accelerate + np.array([0, 0, GRAVITY]))
     up = np.einsum("nji,nj->ni", rotation, force / np.linalg.norm(force, axis=1, keepdims=True))  # in body axes
-    wanted_rates = 7 * np.stack([-up[:, 1], up[:, 0], np.zeros(len(up))], axis=1)
+    wanted_rates = np.stack([-7 * up[:, 1], 7 * up[:, 0], np.full(len(up), yaw_rate)], axis=1)
     torque = INERTIA * [14, 14, 4] * (wanted_rates - rates)
     thrust = np.maximum(0, np.einsum("ni,ni->n", force, rotation[:, :, 2]))[:, None] / 4
     each = thrust + (torque[:, 0:1] * ROTOR_Y - torque[:, 1:2] * ROTOR_X) / (4 * REACH) + torque[:, 2:3] * SPIN / (4 * YAW_ARM)

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from pufferlib.render.play import WindowPlayer
 from pufferlib_ocean.drone import Drone, drone_pd
 from pufferlib_ocean.testing import compile_rules, play, rules_in, run_rule
 
@@ -138,6 +139,30 @@ def test_mixes_hover_and_race_and_randomizes_the_plant():
         heights.append(10 * env.observations[:, 23] - before)
     assert abs(heights[0]).max() < 1e-3
     assert heights[1].std() > 0.1
+
+
+# ---------------------------------------------------------------- by keyboard
+
+
+@pytest.mark.parametrize("wish", [(0, 0, 0, 0), (1, 0, 0, 0), (-1, 0, 0, 0), (0, 1, 0, 0), (0, 0, 1, 0), (0, 0, -1, 0)])
+def test_a_person_flies_it_by_wishes(wish):
+    env = Drone(max_steps=0, arena=20)
+    before = env.reset(seed=[3])[0][0].astype(np.float64)
+    for _ in range(50):
+        env.step(env.steer(env.observations[0], np.array(wish, np.float32))[None])
+    after = env.observations[0].astype(np.float64)
+    start, end = rotation(before[6:10]), rotation(after[6:10])
+    way = 20 * start.T @ (start @ before[14:17] - end @ after[14:17])  # in the axes that the drone had at first
+    assert np.allclose(way, 2 * np.array(wish[:3]), atol=0.7 if any(wish) else 0.01), "a second at up to 3 m/s"
+
+
+def test_a_window_without_a_key_down_holds_the_drone_where_it_is():
+    env = Drone(max_steps=0, render_mode="rgb_array")
+    player = WindowPlayer(env, window=object(), seed=[3])
+    before = player.observations[0, 23].copy()
+    for _ in range(50):
+        player.step()
+    assert abs(player.observations[0, 23] - before) < 1e-3, "raw actions of 0 would drop it"
 
 
 # ---------------------------------------------------------------- baselines
