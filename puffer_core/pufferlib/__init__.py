@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from pufferlib.bridges import from_vector, to_sb3
     from pufferlib.buffers import Buffers
     from pufferlib.config.train_config import TrainConfig
+    from pufferlib.emulation.legacy import LegacyGym
     from pufferlib.env import PufferEnv
     from pufferlib.loading import load_policy
     from pufferlib.make import emulate, list_envs, make, register
@@ -35,6 +36,7 @@ _HOME = {
     "Batch": "pufferlib.vector",
     "Buffers": "pufferlib.buffers",
     "Callback": "pufferlib.train.callbacks",
+    "LegacyGym": "pufferlib.emulation.legacy",
     "PuffeRL": "pufferlib.train.puffe_rl",
     "PufferEnv": "pufferlib.env",
     "TrainConfig": "pufferlib.config.train_config",
@@ -58,6 +60,7 @@ __all__ = [
     "Batch",
     "Buffers",
     "Callback",
+    "LegacyGym",
     "PuffeRL",
     "PufferEnv",
     "TrainConfig",

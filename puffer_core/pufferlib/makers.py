@@ -6,6 +6,7 @@
 | a PufferEnv class, native style | Stacked |
 | a PufferEnv class, declarative style | EmulatedBatch, or MultiAgentBatch where its values are dicts keyed by agent |
 | a Gymnasium env, its class, or a factory of one | EmulatedBatch |
+| an env of the old `gym`, its class, or a factory of one | EmulatedBatch, through LegacyGym |
 | anything that a plugin's EmulatorSpec knows | that emulator's batch |
 | a list of such factories, one per env | the batch of the first one's kind |
 """
@@ -118,14 +119,14 @@ class Copies:
         if not self._given:
             self._given = True
             return self._env
+        import gymnasium
+
         spec = getattr(self._env, "spec", None)
-        if spec is None:
+        if not isinstance(spec, gymnasium.envs.registration.EnvSpec):
             raise EnvError(
                 f"{type(self._env).__name__} cannot be copied without a Gymnasium spec: give its class or a factory, as in "
                 f"emulate(lambda: {type(self._env).__name__}(...), num_envs=...)"
             )
-        import gymnasium
-
         return gymnasium.make(spec)
 
 
@@ -152,7 +153,8 @@ def find_emulator(env: Any) -> tuple[Callable[..., PufferEnv], tuple[str, ...]]:
     packages = {cls.__module__.partition(".")[0] for cls in type(env).__mro__}
     if hints := sorted(filter(None, (provider(package, installed) for package in packages))):
         raise EnvError(f"{kind} needs a plugin: {' or '.join(hints)}")
-    raise EnvError(f"{kind} is no env of a known kind; known base classes: {known}")
+    by_hand = "; one with gym's old API: pufferlib.LegacyGym(env)" if hasattr(env, "step") and hasattr(env, "reset") else ""
+    raise EnvError(f"{kind} is no env of a known kind; known base classes: {known}{by_hand}")
 
 
 def _parameters(target: Any) -> Mapping[str, inspect.Parameter]:

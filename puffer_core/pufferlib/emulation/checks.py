@@ -42,6 +42,21 @@ def info_value(info: Any) -> dict[Any, Any]:
     raise EnvTypeError(f"returned info={info!r}, expected a dict")
 
 
+def five_values(result: Any) -> tuple[Any, Any, Any, Any, Any]:
+    """Gymnasium's five values of a step, from these or from (observation, reward, done, info).
+
+    A done is a terminal, or a truncation where the info says `"TimeLimit.truncated": True`.
+    """
+    if len(result) == 5:
+        return result  # type: ignore[no-any-return]
+    if len(result) != 4:
+        raise EnvValueError(f"must return (observation, reward, done, info) or 5 values from step(), not {len(result)}")
+    observation, reward, done, info = result
+    done = flag_value(done, "done")
+    cut = done and bool(info and info.get("TimeLimit.truncated"))
+    return observation, reward, done and not cut, cut, info
+
+
 def reset_values(result: Any) -> tuple[Any, dict[Any, Any]]:
     """The two values of Gymnasium's reset."""
     if not isinstance(result, tuple) or len(result) != 2:

@@ -15,7 +15,7 @@ from gymnasium import spaces
 
 from pufferlib.buffers import Buffers
 from pufferlib.emulation.batch import EmulatedBatch, build_envs
-from pufferlib.emulation.checks import blame, flag_value
+from pufferlib.emulation.checks import blame, five_values
 from pufferlib.emulation.multi import MultiAgentBatch
 from pufferlib.env import PufferEnv
 from pufferlib.errors import EnvValueError, SpaceError
@@ -66,15 +66,7 @@ class SingleAgent:
         return result, {}
 
     def step(self, action: Any) -> tuple[Any, Any, Any, Any, Any]:
-        result = self.env.step(action)
-        if len(result) == 5:
-            return result  # type: ignore[no-any-return]
-        if len(result) != 4:
-            raise EnvValueError(f"must return (observation, reward, done, info) or 5 values from step(), not {len(result)}")
-        observation, reward, done, info = result
-        done = flag_value(done, "done")
-        cut = done and bool(info and info.get("TimeLimit.truncated"))
-        return observation, reward, done and not cut, cut, info
+        return five_values(self.env.step(action))
 
     def render(self) -> Any:
         return self.env.render()

@@ -32,6 +32,12 @@ def pufferlib_emulators() -> Iterable[EmulatorSpec]:
             classes=("gymnasium.core:Env",),
         ),
         EmulatorSpec(
+            "legacy-gym",
+            target="pufferlib.emulation.legacy:legacy_batch",
+            summary="gym.Env, the old API: 4-tuples, reset that gives the observation",
+            classes=("gym.core:Env",),
+        ),
+        EmulatorSpec(
             "declarative",
             target="pufferlib.emulation.declarative:declarative_batch",
             summary="PufferEnv, declarative style",
