@@ -28,9 +28,11 @@ class TrainConfig:
     deterministic: bool = False
     """Ask torch for deterministic kernels (slower on a GPU; the CPU is deterministic anyway)."""
     precision: Literal["float32", "bfloat16"] = "float32"
-    """Of the policy's matrix products. Weights, gradients, losses and the optimizer are float32 either way."""
+    """Of the policy's matrix products. Weights, gradients, losses and the optimizer are float32 either way. In bfloat16 torch
+    learns, not the C kernels."""
     compile: bool = False
-    """Compile the policy with torch.compile, on a GPU with CUDA graphs. Takes up to a minute at the start."""
+    """Compile the policy with torch.compile, on a GPU with CUDA graphs, instead of using the C kernels. Takes up to a minute at
+    the start."""
     rank_timeout_s: float = 600.0
     """With several ranks: how long one waits for another before it takes it for dead."""
 
