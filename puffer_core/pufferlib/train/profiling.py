@@ -54,7 +54,7 @@ def seams(trainer: PuffeRL) -> list[tuple[str, Any, str]]:
         ("loss", trainer.network, "losses"),
         ("backward", torch.Tensor, "backward"),
         ("optimizer", puffe_rl, "clip_gradients"),
-        *(("optimizer", optimizer, name) for name in ("step", "zero_grad")),
+        *(("optimizer", optimizer, name) for name in ("step", "step_unless", "zero_grad")),
     ]
     if trainer.native is not None:
         found.append(("kernel", trainer.native, "learn"))
