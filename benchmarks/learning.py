@@ -50,7 +50,7 @@ def train(target: dict[str, Any], seed: int, folder: Path) -> tuple[list[dict[st
         "run-dir": folder,
     }
     flags = [part for name, value in settings.items() for part in (f"--{name}", str(value))]
-    command = [str(Path(sys.executable).parent / "puffer"), "train", f"ocean-{target['env']}", *flags, *target.get("flags", [])]
+    command = [str(Path(sys.executable).parent / "puffer"), "train", target["env"], *flags, *target.get("flags", [])]
     start = time.perf_counter()
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode:
@@ -114,9 +114,8 @@ def draw(name: str, metric: str, target: dict[str, Any], curves: list[tuple[np.n
     axes.axhline(target["at_least"], color="black", linestyle="--", linewidth=0.8, label="target")
     if "below" in target:
         axes.axhline(target["below"], color="black", linestyle=":", linewidth=0.8, label="upper limit")
-    axes.set(
-        title=f"ocean-{target['env']} ({name})" if name != target["env"] else f"ocean-{name}", xlabel="agent-steps", ylabel=metric
-    )
+    title = target["env"] if target["env"].endswith(name) else f"{target['env']} ({name})"
+    axes.set(title=title, xlabel="agent-steps", ylabel=metric)
     axes.set_ylim(
         *((0, 1.02) if max(max(values) for _, values in curves) <= 1 and min(min(v) for _, v in curves) >= 0 else (None, None))
     )
@@ -147,7 +146,7 @@ def main() -> None:
     given = parser.parse_args()
     targets = tomllib.loads((HERE / "targets.toml").read_text())
     for name in given.names or targets:
-        target = {"env": name, **targets[name]}
+        target = {"env": f"ocean-{name}", **targets[name]}
         row = measure(name, target, given.seeds, given.out)
         print(row, flush=True)
         update_table(given.out / "README.md", {name: row}, list(targets))

@@ -30,7 +30,7 @@ def run(argv: list[str]) -> int:
     found = [spec for spec in registry().envs() if any(matches(pattern, name) for name in spec.names)]
     if not found and not pattern:
         print("no environments are registered; install some: pip install 'pufferlib[ocean]'")
-    rows = [(spec.name, one_line(spec.summary), details(spec) if long else []) for spec in found] + family_rows(pattern)
+    rows = [(spec.name, one_line(spec.summary), details(spec) if long else []) for spec in found] + family_rows(pattern, long)
     width = max((len(name) for name, _, _ in rows), default=0)
     for name, text, more in rows:
         print(f"{name:<{width}}  {text}".rstrip())
@@ -66,12 +66,15 @@ def details(spec: EnvSpec) -> list[str]:
     return [f"{key}: {value}" for key, value in facts.items() if value]
 
 
-def family_rows(pattern: str) -> list[tuple[str, str, list[str]]]:
+def family_rows(pattern: str, long: bool) -> list[tuple[str, str, list[str]]]:
     """One row for each family, or its ids where the pattern names its prefix, which imports the package behind it."""
     rows: list[tuple[str, str, list[str]]] = []
     for family in registry().families():
+        presets = registry().presets(family)
         if pattern.lower().startswith(f"{family.prefix.lower()}-"):
-            rows += [(name, "", []) for name in registry().family_names(family) if matches(pattern, name)]
+            names = [name for name in registry().family_names(family) if matches(pattern, name)]
+            rows += [(name, "", [f"preset: {presets[name]}"] if long and name in presets else []) for name in names]
         elif matches(pattern, family.prefix):
-            rows.append((f"{family.prefix}-*", one_line(family.summary), []))
+            facts = [f"presets: {', '.join(presets)}"] if long and presets else []
+            rows.append((f"{family.prefix}-*", one_line(family.summary), facts))
     return rows

@@ -18,6 +18,7 @@ def pufferlib_envs() -> Iterable[EnvFamily]:
             target="pufferlib.emulation.gymnasium:make_family",
             names="pufferlib.emulation.gymnasium:list_ids",
             summary="Any Gymnasium id, as in gym-CartPole-v1 or gym-module:Id-v0",
+            presets="presets/gym",
         )
     ]
 

@@ -87,8 +87,10 @@ class Registry:
             return entry.record  # type: ignore[no-any-return]
         for family in self.families():
             if name.startswith(f"{family.prefix}-") and len(name) > len(family.prefix) + 1:
-                target = self.resolve(family.target, family)(name[len(family.prefix) + 1 :])
-                return EnvSpec(name.replace(":", "/"), target, family.summary)
+                env_id = name[len(family.prefix) + 1 :]
+                target = self.resolve(family.target, family)(env_id)
+                preset = self.presets(family).get(f"{family.prefix}-{env_id.rpartition(':')[2]}")
+                return EnvSpec(name.replace(":", "/"), target, family.summary, preset=preset)
         module, colon, rest = name.partition(":")
         if colon:
             self._import_script(module, name)
@@ -106,19 +108,35 @@ class Registry:
         raise PluginError(self._not_found(kind, name, self._names(kind), "puffer plugins"))
 
     def plugin_of(self, record: Any) -> Plugin | None:
-        """The plugin that registered this record."""
+        """The plugin that registered this record, or the family that made it."""
         entry = self._entries.get((record.kind, record.name))
-        return entry.plugin if entry and entry.record is record else None
+        if entry and entry.record is record:
+            return entry.plugin
+        families = self.families() if isinstance(record, EnvSpec) and not entry else []
+        return next((self.plugin_of(f) for f in families if record.name.startswith(f"{f.prefix}-")), None)
+
+    def presets(self, family: EnvFamily) -> dict[str, str]:
+        """Name of an env of a family -> its preset, relative to the plugin module's package; of those that have one.
+
+        Raises PluginError if the folder is missing.
+        """
+        plugin = self.plugin_of(family)
+        if family.presets is None or plugin is None:
+            return {}
+        package = _folder(plugin)
+        folder = package / family.presets
+        if not folder.is_dir():
+            raise PluginError(f"env family {family.prefix!r} of plugin {plugin.label}: its presets {folder} are missing")
+        paths = sorted(folder.rglob("*.toml"))
+        ids = [path.relative_to(folder).with_suffix("").as_posix() for path in paths]
+        return {f"{family.prefix}-{i}": path.relative_to(package).as_posix() for i, path in zip(ids, paths, strict=True)}
 
     def preset_path(self, spec: EnvSpec) -> Path | None:
         """The preset's file, or None where the env has none. Raises PluginError if the file is missing."""
         plugin = self.plugin_of(spec)
         if spec.preset is None or plugin is None:
             return None
-        found = importlib.util.find_spec(plugin.module.partition(":")[0])
-        if found is None or found.origin is None:
-            raise PluginError(f"env {spec.name!r}: module {plugin.module!r} of plugin {plugin.label} has no folder")
-        path = Path(found.origin).parent / spec.preset
+        path = _folder(plugin) / spec.preset
         if not path.is_file():
             raise PluginError(f"env {spec.name!r} of plugin {plugin.label}: its preset {path} is missing")
         return path
@@ -208,6 +226,14 @@ class Registry:
 
 def names_of(record: Any) -> tuple[str, ...]:
     return record.names if isinstance(record, Spec) else (record.name,)
+
+
+def _folder(plugin: Plugin) -> Path:
+    """Of the plugin's module."""
+    found = importlib.util.find_spec(plugin.module.partition(":")[0])
+    if found is None or found.origin is None:
+        raise PluginError(f"module {plugin.module!r} of plugin {plugin.label} has no folder")
+    return Path(found.origin).parent
 
 
 @functools.cache

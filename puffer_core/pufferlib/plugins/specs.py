@@ -75,12 +75,14 @@ class EnvFamily:
 
     target: called with the id, returns what an EnvSpec's target would be
     names: a function without arguments that returns all ids; called only when somebody asks for the whole list
+    presets: a folder of presets, `<id>.toml` for each id that has one, relative to the plugin module's package
     """
 
     prefix: str
     target: Target
     names: Target
     summary: str = ""
+    presets: str | None = None
     kind: ClassVar[str] = "env family"
 
     def __post_init__(self) -> None:
@@ -88,6 +90,10 @@ class EnvFamily:
             raise PluginError(f"EnvFamily: prefix must be letters, digits, '.', '_' and '-', got {self.prefix!r}")
         check_target(self, "target", self.target)
         check_target(self, "names", self.names)
+        if self.presets is not None and not isinstance(self.presets, str):
+            raise PluginError(
+                f"EnvFamily {self.prefix!r}: presets must be a folder relative to the package, got {self.presets!r}"
+            )
 
     @property
     def name(self) -> str:

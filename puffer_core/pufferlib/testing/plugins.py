@@ -6,7 +6,7 @@ import sys
 from typing import Any
 
 from pufferlib.errors import CheckError, PufferError
-from pufferlib.plugins import EnvSpec, registry
+from pufferlib.plugins import EnvFamily, EnvSpec, registry
 from pufferlib.testing.envs import check_env
 
 if sys.version_info >= (3, 11):
@@ -14,7 +14,7 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
-TABLES = {"vec", "train", "policy", "env"}
+TABLES = {"vec", "train", "schedule", "self_play", "policy", "wrappers", "env"}
 
 
 def check_plugin(name: str, *, steps: int = 50) -> list[str]:
@@ -49,6 +49,9 @@ def _check_record(record: Any, steps: int) -> None:
         _check_preset(record)
         if steps:
             check_env(target, steps=steps, **record.kwargs)
+    elif isinstance(record, EnvFamily):
+        for name, preset in registry().presets(record).items():
+            _check_preset(EnvSpec(name, record.target, preset=preset))
 
 
 def _check_preset(spec: EnvSpec) -> None:

@@ -194,11 +194,21 @@ def test_a_plugins_policy_takes_its_own_settings_only(envs, monkeypatch):
     assert (policy.name, policy.kwargs) == ("acme", {"widths": [8, 8], "act": "tanh"})
 
 
-@pytest.mark.parametrize("name", [spec.name for spec in registry().envs()])
+PRESETS = [name for family in registry().families() for name in registry().presets(family)]
+
+
+@pytest.mark.parametrize("name", [spec.name for spec in registry().envs()] + PRESETS)
 def test_every_shipped_preset_is_valid(name):
     config = resolve(name)
     assert config.env_name == name
     assert resolve(name, base=config.tables()) == config
+
+
+def test_an_id_of_a_family_has_its_preset_and_others_have_none():
+    assert "gym-CartPole-v1" in PRESETS and "gym-CartPole-v0" not in PRESETS
+    assert resolve("gym-CartPole-v1").train.gae_lambda == 0.9
+    assert resolve("gym-gymnasium:CartPole-v1").train == resolve("gym-CartPole-v1").train
+    assert resolve("gym-CartPole-v0").train == resolve("gym-Taxi-v4").train != resolve("gym-CartPole-v1").train
 
 
 def test_every_setting_is_recorded(envs):

@@ -1,5 +1,7 @@
 """Records are checked when they are made; the registry finds, resolves and refuses."""
 
+import importlib
+
 import pytest
 
 from pufferlib.errors import EnvNotFoundError, PluginError
@@ -22,6 +24,7 @@ from pufferlib.plugins.hints import near, provider
         lambda: EnvSpec("x", "a:b", preset=3),
         lambda: EnvFamily("", "a:b", "a:c"),
         lambda: EnvFamily("x", "a:b", "nowhere"),
+        lambda: EnvFamily("x", "a:b", "a:c", presets=3),
         lambda: BackendSpec("x", 3),
     ],
 )
@@ -102,6 +105,27 @@ def test_a_family_makes_a_record_for_each_id():
     assert registry.find_env("letters-a").target() == "A"
     assert registry.family_names(family) == ["letters-a", "letters-b"]
     assert registry.envs() == [] and registry.families() == [family]
+    assert registry.plugin_of(registry.find_env("letters-a")).name == "one"
+    assert registry.presets(family) == {} and registry.preset_path(registry.find_env("letters-a")) is None
+
+
+def test_presets_of_a_family_are_files_named_for_ids(tmp_path, monkeypatch):
+    """Also for ids with a slash, and for those that are found by their module."""
+    family = EnvFamily("letters", target=lambda name: name.upper, names=list, presets="mine")
+    registry = Registry([plugin("one", family)])
+    monkeypatch.setattr(importlib.import_module("pufferlib.plugins.registry"), "_folder", lambda plugin: tmp_path)
+    with pytest.raises(PluginError, match=r"'letters' of plugin 'one'.*mine are missing"):
+        registry.find_env("letters-a")
+    for file in ("a.toml", "Old/b-v1.toml", "c.txt"):
+        (tmp_path / "mine" / file).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "mine" / file).touch()
+    assert list(registry.presets(family)) == ["letters-Old/b-v1", "letters-a"]
+    paths = {name: registry.preset_path(registry.find_env(name)) for name in ("letters-a", "letters-x.y:Old/b-v1", "letters-c")}
+    assert paths == {
+        "letters-a": tmp_path / "mine" / "a.toml",
+        "letters-x.y:Old/b-v1": tmp_path / "mine" / "Old" / "b-v1.toml",
+        "letters-c": None,
+    }
 
 
 def test_a_script_may_register_the_same_thing_again_but_nothing_elses_name():
