@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 import torch
 
-from pufferlib.train import puffe_rl
+from pufferlib.train import learner
 from pufferlib.train.floor import BareLoop
 from pufferlib.train.minibatches import Minibatches
 from pufferlib.train.puffe_rl import PuffeRL
@@ -48,12 +48,12 @@ def seams(trainer: PuffeRL) -> list[tuple[str, Any, str]]:
         *(("forward", rollout, name) for name in ("_forward", "_value_final_observations")),
         *(("sample", trainer.distribution, name) for name in ("sample", "to_env")),
         *(("copy", rollout, name) for name in ("_copy_in", "_carry_over")),
-        ("advantage", puffe_rl, "advantages"),
+        ("advantage", learner, "advantages"),
         ("learn forward", trainer.network, "learn"),
-        ("loss", puffe_rl, "fused_losses"),
+        ("loss", learner, "fused_losses"),
         ("loss", trainer.network, "losses"),
         ("backward", torch.Tensor, "backward"),
-        ("optimizer", puffe_rl, "clip_gradients"),
+        ("optimizer", learner, "clip_gradients"),
         *(("optimizer", optimizer, name) for name in ("step", "step_unless", "zero_grad")),
     ]
     if trainer.native is not None:

@@ -4,8 +4,8 @@
     for logs in trainer:
         print(logs["global_step"], logs.get("environment/episode_return"))
 
-One iteration is `evaluate()`, which collects a rollout (rollout.py), `train()`, which learns from it (advantage.py,
-minibatches.py, losses.py, optim.py), and `mean_and_log()`, which reports.
+One iteration is `evaluate()`, which collects a rollout (rollout.py), `train()`, which learns from it (learner.py), and
+`mean_and_log()`, which reports.
 """
 
 from __future__ import annotations
@@ -20,29 +20,23 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from pufferlib.config.schedules import Schedule, check_changeable, make_schedules, scheduled
 from pufferlib.config.train_config import TrainConfig
 from pufferlib.errors import ClosedError, ConfigError
 from pufferlib.policies.distributions import distribution_of
-from pufferlib.train.advantage import advantages
 from pufferlib.train.callbacks import Callback, Callbacks
 from pufferlib.train.device import choose_device
 from pufferlib.train.distributed import Ranks
-from pufferlib.train.fused import fused_losses
-from pufferlib.train.losses import Losses, explained_variance
+from pufferlib.train.learner import Learner
 from pufferlib.train.metrics import Metrics
-from pufferlib.train.minibatches import Minibatch, Minibatches, check_minibatch_size
+from pufferlib.train.minibatches import check_minibatch_size
 from pufferlib.train.native import native_network
 from pufferlib.train.network import LOSS_SETTINGS, Network
-from pufferlib.train.nonfinite import find_bad_rows, rollout_error, update_error
-from pufferlib.train.optim import Optimizer, clip_gradients, scheduled_rate
+from pufferlib.train.optim import Optimizer, scheduled_rate
 from pufferlib.train.pooling import Pool
 from pufferlib.train.rollout import Rollout
-
-STATISTICS_SAMPLES = 4096
-"""About how many observations of each rollout a policy is shown for standardising its inputs."""
 
 
 class PuffeRL:
@@ -109,7 +103,7 @@ class PuffeRL:
         self.is_stopped = False
         """Whether `stop` was called."""
         self.metrics = Metrics(self.device)
-        self._loss_config = config
+        self.learner = Learner(self)
         self._collected = False
         self._closed = False
         self.global_batch = config.batch_size
@@ -157,46 +151,18 @@ class PuffeRL:
         if not self._collected:
             raise ConfigError("train() without a rollout: call evaluate() before each train()")
         with self._guard():
-            self._train()
+            start = time.perf_counter()
+            before = self.global_step - self.global_batch
+            if self.schedules:
+                self.config = scheduled(self.config, self.schedules, self._progress(before))
+            valid = self.learner.valid_samples()
+            self._collected = False
+            # the rate of the rollout's first step: the first update uses the full rate and the last one not yet zero
+            self.optimizer.set_learning_rate(self._rate_at(before))
+            self.learner.learn(valid)
+            self.epoch += 1
+            self.metrics.times["learn"] += time.perf_counter() - start
             self.callbacks.call("on_epoch", self)
-
-    def _train(self) -> None:
-        start = time.perf_counter()
-        before = self.global_step - self.global_batch
-        if self.schedules:
-            self.config = scheduled(self.config, self.schedules, self._progress(before))
-        rollout, config = self.rollout, self.config
-        valid = self._valid_samples()
-        self._collected = False
-        # the rate of the rollout's first step: the first update uses the full rate and the last one not yet zero
-        self.optimizer.set_learning_rate(self._rate_at(before))
-        rewards = self._scaled_rewards()
-        minibatches = Minibatches(rollout, valid, config, self.generator, gather_observations=self.native is None)
-        steps, self._loss_config = minibatches.steps, config
-        if self.ranks:
-            steps = self.pool.begin(minibatches)
-            self._loss_config = replace(config, normalize_advantages=False)  # the pool has done it
-        ratios, values = None, rollout.values
-        if config.update_epochs > 1:
-            ratios, values = torch.ones_like(rollout.log_probs), values.clone()
-        for epoch in range(config.update_epochs):
-            advantage, target = advantages(
-                rewards, values, rollout.bootstrap, rollout.terminals, rollout.truncations, valid, ratios if epoch else None,
-                gamma=config.gamma, lam=config.gae_lambda, rho_clip=config.rho_clip, c_clip=config.c_clip,
-            )  # fmt: skip
-            if epoch == 0:
-                explain = self.pool.explained_variance if self.ranks else explained_variance
-                self.metrics.explained_variance = explain(values[:-1], target, valid)
-            if not self._learn(minibatches.epoch(advantage, target, self._prio_beta()), ratios, values):
-                break
-        if self.optimizer.skips_on_device:
-            self._judge_updates()
-        self._update_statistics(valid)
-        if self.ranks:
-            self.pool.env_statistics()
-        self.epoch += 1
-        self.metrics.agent_steps += steps
-        self.metrics.times["learn"] += time.perf_counter() - start
 
     def mean_and_log(self) -> dict[str, float]:
         """Metrics since the last call: means of losses and of the episodes that ended, speed, and where the time went."""
@@ -306,93 +272,6 @@ class PuffeRL:
         seed = np.random.SeedSequence([self.config.seed, self.global_step, self.rank])
         self.generator.manual_seed(int(seed.generate_state(1)[0]))
 
-    def _learn(self, minibatches: Iterator[Minibatch], ratios: Tensor | None, values: Tensor) -> bool:
-        """One epoch. Notes ratios and values as they were seen. Returns False once target_kl is exceeded."""
-        config = self.config
-        batches: Iterator[Any] = self.pool.in_step(minibatches) if self.ranks else minibatches
-        for batch in batches:
-            losses, ratio, value = self.pool.gradients(batch, self._gradients) if self.ranks else self._gradients(batch)
-            self._update(losses)
-            if ratios is not None and ratio is not None and value is not None:
-                ratios.view(-1)[batch.samples] = ratio
-                values.view(-1)[batch.samples] = value
-            if config.target_kl and float(losses.approx_kl) > config.target_kl:
-                return False
-        return True
-
-    def _gradients(self, batch: Minibatch) -> tuple[Losses, Tensor, Tensor]:
-        """Leave the gradients of a minibatch's loss in the parameters. Returns its losses, ratios and values [samples]."""
-        config = self._loss_config
-        if self.native:
-            return self.native.learn(batch, config)
-        self.optimizer.zero_grad()
-        parameters, value = self.network.learn(batch)
-        fused = fused_losses(self.distribution, parameters, value, batch, config)
-        losses, ratio = fused or self.network.losses(parameters, value, batch, config)
-        losses.total.backward()  # type: ignore[no-untyped-call]
-        return losses, ratio, value.detach()
-
-    def _update(self, losses: Losses) -> None:
-        """One step of the optimizer, unless a loss or a gradient is not finite."""
-        norm = clip_gradients(self.optimizer.parameters, self.config.max_grad_norm)
-        finite = torch.isfinite(norm + losses.total.detach())
-        if self.optimizer.skips_on_device:  # to look at it here would be to wait for the device
-            self.optimizer.step_unless(~finite, for_good=self.config.nonfinite == "raise")
-            self.metrics.add_losses(losses, norm, finite)
-        elif finite:
-            self.optimizer.step()
-            self.metrics.add_losses(losses, norm)
-        elif self.config.nonfinite == "raise":
-            raise self._update_error(losses)
-        else:
-            self.metrics.skipped_updates += 1
-            return
-        if self.callbacks.listens_to_updates:
-            self.callbacks.call("on_update", self, losses)
-
-    def _judge_updates(self) -> None:
-        """Look at the updates of this rollout that the device left out."""
-        self.optimizer.start_anew()
-        skipped, losses = self.metrics.updates_left_out()
-        if skipped and self.config.nonfinite == "raise":
-            raise self._update_error(losses)
-
-    def _update_error(self, losses: Losses) -> BaseException:
-        error = update_error(self.rollout, self.policy, losses._asdict())
-        self.optimizer.zero_grad()
-        return self.ranks.agreed(error) if self.ranks else error  # all ranks see the same losses and gradients
-
-    def _valid_samples(self) -> Tensor:
-        """bool[horizon, rows]: real steps, without rows that hold NaN or infinity if those are to be skipped."""
-        bad = find_bad_rows(self.rollout)
-        error = rollout_error(self.rollout) if bad is not None and self.config.nonfinite == "raise" else None
-        if self.ranks:
-            self.ranks.raise_first(error)
-        elif error is not None:
-            raise error
-        if bad is None:
-            return self.rollout.masks
-        self.metrics.skipped_rows += int(bad.sum())
-        self.rollout.forget(bad)
-        return self.rollout.masks & ~bad
-
-    def _update_statistics(self, valid: Tensor) -> None:
-        """Show a policy that standardises its inputs some real observations of this rollout, after it was learnt from."""
-        update = getattr(self.policy, "update_statistics", None)
-        if update is None:
-            return
-        every = min(len(valid), max(1, self.global_batch // STATISTICS_SAMPLES))  # steps, for an even share of all rows
-        shown = self.rollout.observations[:-1][::every][valid[::every]]
-        update(self.ranks.gather_rows(shown) if self.ranks else shown)
-
-    def _scaled_rewards(self) -> Tensor:
-        rewards, config = self.rollout.rewards, self.config
-        if config.reward_scale != 1.0:
-            rewards = rewards * config.reward_scale
-        if config.reward_clip:
-            rewards = rewards.clamp(-config.reward_clip, config.reward_clip)
-        return rewards
-
     def _rate_at(self, step: int) -> float:
         if "learning_rate" in self.schedules:
             return self.rate_factor * float(self.schedules["learning_rate"](self._progress(step)))
@@ -401,10 +280,6 @@ class PuffeRL:
     def _progress(self, step: int) -> float:
         """The share of total_timesteps done at that step."""
         return min(1.0, step / self.config.total_timesteps)
-
-    def _prio_beta(self) -> float:
-        start = self.config.prio_beta0
-        return start + (1 - start) * min(1.0, self.global_step / self.config.total_timesteps)
 
     def _reset_seed(self) -> int | list[int]:
         """Of the envs' first reset: the setting itself at the start, another one for every step count resumed at."""

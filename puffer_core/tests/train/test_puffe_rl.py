@@ -90,54 +90,6 @@ def test_train_needs_a_fresh_rollout(scripted: Any, small_policy: Any) -> None:
     trainer.close()
 
 
-@pytest.mark.parametrize(("num_envs", "horizon", "minibatch_size"), [(1, 1, 1), (1, 33, 32), (2, 5, 64), (3, 7, 4), (1, 8, 1)])
-@pytest.mark.parametrize("epochs", [1, 3])
-def test_minibatches_of_any_size_keep_weights_finite_and_use_every_sample(
-    scripted: Any, small_policy: Any, num_envs: int, horizon: int, minibatch_size: int, epochs: int
-) -> None:
-    vec, _ = scripted(num_envs)
-    trainer = PuffeRL(
-        env=vec, policy=small_policy(vec), batch_size=num_envs * horizon, minibatch_size=minibatch_size, update_epochs=epochs
-    )
-    seen: list[int] = []
-    own = trainer._gradients
-
-    def watch(batch: Any) -> Any:
-        seen.extend(batch.samples.tolist())
-        assert len(batch.samples) == len(batch.actions) <= minibatch_size
-        return own(batch)
-
-    trainer._gradients = watch  # type: ignore[method-assign]
-    for _ in range(3):
-        trainer.evaluate()
-        trainer.train()
-    assert sorted(seen) == sorted(list(range(num_envs * horizon)) * 3 * epochs)
-    assert all(torch.isfinite(p).all() for p in trainer.policy.parameters())
-    trainer.close()
-
-
-@pytest.mark.parametrize("learner", ["auto", "torch"])
-def test_big_minibatches_hold_every_sample_once_and_pair_them_rightly(scripted: Any, small_policy: Any, learner: str) -> None:
-    vec, _ = scripted(64, lengths=(5, 7))
-    trainer = PuffeRL(env=vec, policy=small_policy(vec), batch_size=64 * 256, minibatch_size=4096, learner=learner)
-    trainer.evaluate()
-    seen = []
-
-    def watch(batch: Any) -> Any:
-        rollout = trainer.rollout
-        flat = rollout.observations[:-1].flatten(0, 1)
-        assert torch.equal(batch.observations, flat[batch.samples] if learner == "torch" else flat)
-        assert torch.equal(batch.actions, rollout.actions.flatten()[batch.samples])
-        assert torch.equal(batch.old_log_prob, rollout.log_probs.flatten()[batch.samples])
-        seen.append(batch.samples)
-        return own(batch)
-
-    own, trainer._gradients = trainer._gradients, watch  # type: ignore[method-assign]
-    trainer.train()
-    assert [len(part) for part in seen] == [4096] * 4 and torch.cat(seen).sort().values.equal(torch.arange(64 * 256))
-    trainer.close()
-
-
 def test_rows_with_mask_0_weigh_nothing(scripted: Any, small_policy: Any) -> None:
     results = []
     for junk in (0.0, 1e6):
@@ -163,7 +115,7 @@ def test_training_replays_the_states_of_acting(scripted: Any, small_policy: Any,
     try:
         trainer = PuffeRL(env=vec, policy=policy, batch_size=6 * 8, minibatch_size=16, learning_rate=1e-3)
         first: list[torch.Tensor] = []
-        own = trainer._gradients
+        own = trainer.learner.gradients
 
         def watch(batch: Any) -> Any:
             losses, ratio, value = own(batch)
@@ -172,7 +124,7 @@ def test_training_replays_the_states_of_acting(scripted: Any, small_policy: Any,
                 torch.testing.assert_close(value, batch.old_value, atol=1e-5, rtol=0)
             return losses, ratio, value
 
-        trainer._gradients = watch  # type: ignore[method-assign]
+        trainer.learner.gradients = watch  # type: ignore[method-assign]
         for _ in range(3):
             first.clear()
             trainer.evaluate()
@@ -189,24 +141,17 @@ def test_ratios_are_1_before_the_first_update_of_a_box_policy(scripted: Any, sma
     vec, _ = scripted(8, action_space=box)
     trainer = PuffeRL(env=vec, policy=small_policy(vec), batch_size=8 * 8, minibatch_size=64)
     trainer.evaluate()
-    own, ratios = trainer._gradients, []
+    own, ratios = trainer.learner.gradients, []
 
     def watch(batch: Any) -> Any:
         found = own(batch)
         ratios.append(found[1])
         return found
 
-    trainer._gradients = watch  # type: ignore[method-assign]
+    trainer.learner.gradients = watch  # type: ignore[method-assign]
     trainer.train()
     assert (ratios[0] - 1).abs().max() < 1e-5 and abs(trainer.mean_and_log()["losses/approx_kl"]) < 1e-6
     trainer.close()
-
-
-def test_a_minibatch_that_would_cut_segments_is_refused(scripted: Any, small_policy: Any) -> None:
-    vec, _ = scripted(6)
-    with pytest.raises(ConfigError, match=r"minibatch_size.*20.*horizon=8.*16, 24"):
-        PuffeRL(env=vec, policy=small_policy(vec, "lstm"), batch_size=48, minibatch_size=20)
-    PuffeRL(env=vec, policy=small_policy(vec, "lstm"), batch_size=48, minibatch_size=1000).close()
 
 
 @pytest.mark.parametrize("place", ["rewards", "observations", "final_observations"])
@@ -297,28 +242,6 @@ def test_same_seed_same_weights_and_another_seed_others(scripted: Any, small_pol
     assert same(run(1), run(1)) and not same(run(1), run(2))
 
 
-def test_prioritised_sampling_prefers_large_advantages_and_corrects_for_it(scripted: Any, small_policy: Any) -> None:
-    vec, _ = scripted(8)
-    trainer = PuffeRL(env=vec, policy=small_policy(vec), batch_size=8 * 4, minibatch_size=8, prio_alpha=1.0, prio_beta0=1.0)
-    trainer.evaluate()
-    from pufferlib.train.minibatches import Minibatches
-
-    minibatches = Minibatches(trainer.rollout, trainer.rollout.masks, trainer.config, trainer.generator)
-    advantage = torch.ones(4, 8)
-    advantage[:, 5] = 9.0
-    counts, weights = torch.zeros(8), {}
-    for _ in range(200):
-        for batch in minibatches.epoch(advantage, torch.zeros(4, 8), 1.0):
-            rows = batch.samples.reshape(4, -1)[0]
-            counts += torch.bincount(rows, minlength=8)
-            assert batch.weights is not None
-            weights.update(zip(rows.tolist(), batch.weights[: len(rows)].tolist(), strict=True))
-    assert counts[5] / counts.sum() == pytest.approx(9 / 16, abs=0.04)
-    assert weights[0] / weights[5] == pytest.approx(9.0, rel=1e-4)
-    trainer.train()
-    trainer.close()
-
-
 def test_the_learning_rate_follows_the_schedule_and_can_be_set(scripted: Any, small_policy: Any) -> None:
     vec, _ = scripted(4)
     trainer = PuffeRL(
@@ -389,18 +312,6 @@ def test_a_contextual_bandit_is_learned(name: str, optimizer: Any, epochs: int) 
     trainer.close()
 
 
-@pytest.mark.parametrize("name", ["mlp", "lstm"])
-def test_a_rollout_without_a_single_real_step_makes_no_update(scripted: Any, small_policy: Any, name: str) -> None:
-    vec, built = scripted(1)
-    built[0].bad = {"masks": (0, False), "rewards": (0, math.nan)}
-    trainer = PuffeRL(env=vec, policy=small_policy(vec, name), batch_size=8)
-    before = weights_of(trainer)
-    trainer.evaluate()
-    trainer.train()
-    assert same(before, weights_of(trainer)) and not trainer.optimizer.parts[0].state_dict()["state"]
-    trainer.close()
-
-
 def test_later_epochs_correct_advantages_by_the_ratios_last_seen(scripted: Any, small_policy: Any) -> None:
     from pufferlib.train.advantage import advantages
 
@@ -410,7 +321,7 @@ def test_later_epochs_correct_advantages_by_the_ratios_last_seen(scripted: Any, 
         vf_clip_coef=0.0,
     )  # fmt: skip
     trainer.evaluate()
-    rollout, own, epochs = trainer.rollout, trainer._gradients, []
+    rollout, own, epochs = trainer.rollout, trainer.learner.gradients, []
 
     def watch(batch: Any) -> Any:
         losses, ratio, value = own(batch)
@@ -418,7 +329,7 @@ def test_later_epochs_correct_advantages_by_the_ratios_last_seen(scripted: Any, 
         epochs.append([x[order].reshape(8, 4) for x in (batch.advantage, batch.target, ratio, value)])
         return losses, ratio, value
 
-    trainer._gradients = watch  # type: ignore[method-assign]
+    trainer.learner.gradients = watch  # type: ignore[method-assign]
     trainer.train()
     for epoch in (1, 2):
         seen_ratios, seen_values = epochs[epoch - 1][2:]
@@ -430,4 +341,16 @@ def test_later_epochs_correct_advantages_by_the_ratios_last_seen(scripted: Any, 
         torch.testing.assert_close(epochs[epoch][0], expected[0])
         torch.testing.assert_close(epochs[epoch][1], expected[1])
     assert (epochs[1][2] - 1).abs().max() > 0.01, "the policy has moved by then"
+    trainer.close()
+
+
+@pytest.mark.parametrize("name", ["mlp", "lstm"])
+def test_a_rollout_without_a_single_real_step_makes_no_update(scripted: Any, small_policy: Any, name: str) -> None:
+    vec, built = scripted(1)
+    built[0].bad = {"masks": (0, False), "rewards": (0, math.nan)}
+    trainer = PuffeRL(env=vec, policy=small_policy(vec, name), batch_size=8)
+    before = weights_of(trainer)
+    trainer.evaluate()
+    trainer.train()
+    assert same(before, weights_of(trainer)) and not trainer.optimizer.parts[0].state_dict()["state"]
     trainer.close()

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from pufferlib.train import puffe_rl
+from pufferlib.train import learner
 from pufferlib.train.puffe_rl import PuffeRL
 
 
@@ -17,13 +17,13 @@ from pufferlib.train.puffe_rl import PuffeRL
 def test_the_advantage_sees_scaled_and_clipped_rewards_and_the_log_sees_neither(
     scripted: Any, small_policy: Any, monkeypatch: Any, scale: float, clip: float, seen: list[float]
 ) -> None:
-    rewards, own = [], puffe_rl.advantages
+    rewards, own = [], learner.advantages
 
     def watch(given: Any, *arrays: Any, **settings: Any) -> Any:
         rewards.append(given[:, 0].tolist())
         return own(given, *arrays, **settings)
 
-    monkeypatch.setattr(puffe_rl, "advantages", watch)
+    monkeypatch.setattr(learner, "advantages", watch)
     vec, _ = scripted(2, lengths=(3,))
     trainer = PuffeRL(env=vec, policy=small_policy(vec), batch_size=2 * 5, reward_scale=scale, reward_clip=clip)
     trainer.evaluate()
