@@ -1,0 +1,1 @@
+from pufferlib_ocean.moba.moba import Moba as Moba

@@ -1,0 +1,72 @@
+/* How moba's bots fare: measured on 600 games of level 1 against itself and 400 of each other pair, whose shares stand
+ * beside the bands. A test plays fewer, always the same ones. */
+#include "test_moba.h"
+
+enum { MAX_STEPS = 4000, RANDOM = -1 };
+
+typedef struct Result {
+    int games, won[2], lost_to_time;
+    double steps;
+} Result;
+
+static MobaAction random_action(PufferRng *rng) {
+    return (MobaAction){(int32_t)puffer_below(rng, 9), (int32_t)puffer_below(rng, 5), (int32_t)puffer_below(rng, 4)};
+}
+
+static Result play(int level, int other_level, int games) {
+    Result r = {.games = games};
+    PufferRng chance;
+    Moba *g = &w.g;
+    puffer_seed(&chance, 1);
+    open_world(&w, defaults(), 1);
+    for (int game = 0; game < games; game++) {
+        for (moba_new_episode(g); g->t < MAX_STEPS && !g->core_lost[0] && !g->core_lost[1];) {
+            MobaAction actions[MOBA_HEROES];
+            uint8_t order[MOBA_HEROES];
+            for (int hero = 0; hero < MOBA_HEROES; hero++) {
+                int its_level = moba_side(hero) ? other_level : level;
+                actions[hero] = its_level == RANDOM ? random_action(&chance) : moba_bot_acts(g, hero, its_level);
+            }
+            moba_draw_order(g, order);
+            moba_play(g, actions, order);
+        }
+        for (int side = 0; side < 2; side++) r.won[side] += moba_won(g, side);
+        r.lost_to_time += g->t == MAX_STEPS;
+        r.steps += g->t;
+    }
+    return r;
+}
+
+/* .41 and .44 of all games, .15 reach the limit; the sides are alike by the test of transposes. */
+static void test_level_1_wins_four_to_six_of_ten_decided_games_against_itself(void) {
+    Result r = play(1, 1, 100);
+    int decided = r.won[0] + r.won[1];
+    CHECK(decided > 80 && 10 * r.won[0] > 4 * decided && 10 * r.won[1] > 4 * decided);
+}
+
+/* 1.00, after 826 steps */
+static void test_random_heroes_never_win_against_level_1(void) {
+    Result r = play(RANDOM, 1, 40);
+    CHECK(r.won[0] == 0 && r.won[1] == 40 && r.steps / 40 < 1000);
+}
+
+/* .92 against .003 */
+static void test_skills_make_level_1_win_against_level_0(void) {
+    Result r = play(1, 0, 40), back = play(0, 1, 40);
+    CHECK(r.won[0] > 32 && back.won[1] > 32 && r.won[1] + back.won[0] < 4);
+}
+
+/* .49 against .35 */
+static void test_last_hits_make_level_2_win_against_level_1(void) {
+    Result r = play(2, 1, 100), back = play(1, 2, 100);
+    CHECK(r.won[0] + back.won[1] > r.won[1] + back.won[0] + 10);
+}
+
+static const Test tests[] = {
+    TEST(test_level_1_wins_four_to_six_of_ten_decided_games_against_itself),
+    TEST(test_random_heroes_never_win_against_level_1),
+    TEST(test_skills_make_level_1_win_against_level_0),
+    TEST(test_last_hits_make_level_2_win_against_level_1),
+};
+
+int main(int argc, char **argv) { return run_tests(tests, sizeof tests / sizeof *tests, argc, argv); }

@@ -1,0 +1,387 @@
+/* What holds however moba is played: the map, symmetry, the grid, what deaths pay; and its clock: waves, returns, ends. */
+#include "test_moba.h"
+
+/* ---------------------------------------------------------------- the map */
+
+static void test_the_map_equals_its_transpose_and_so_do_the_ways(void) {
+    open_world(&w, defaults(), 1);
+    for (int cell = 0; cell < MOBA_CELLS; cell++) {
+        int other = moba_transposed(cell);
+        CHECK(map.terrain[cell] == map.terrain[other]);
+        for (int d = 0; d < 8; d++) CHECK((map.steps[cell] >> d & 1) == (map.steps[other] >> moba_turned(d) & 1));
+    }
+    static const int groups[4][2] = {{0, 9}, {18, 1}, {20, 6}, {32, 1}};
+    for (int i = 0; i < 4; i++)
+        for (int k = groups[i][0]; k < groups[i][0] + groups[i][1]; k++) {
+            int twin = k + groups[i][1];
+            CHECK(map.target_x[k] == map.target_y[twin] && map.target_y[k] == map.target_x[twin]);
+            for (int cell = 0; cell < MOBA_CELLS; cell++) {
+                int a = map.ways[k][cell], b = map.ways[twin][moba_transposed(cell)];
+                CHECK(a < 8 ? b == moba_turned(a) : a == b);
+            }
+        }
+}
+
+static void test_every_target_reaches_every_other_by_its_table(void) {
+    open_world(&w, defaults(), 1);
+    for (int from = 0; from < MOBA_TARGETS; from++)
+        for (int to = 0; to < MOBA_TARGETS; to++) {
+            int cell = moba_cell(map.target_x[from], map.target_y[from]), steps_taken = 0;
+            while (map.ways[to][cell] < 8) {
+                int d = map.ways[to][cell];
+                CHECK(map.steps[cell] >> d & 1);
+                cell += moba_offset[d];
+                CHECK(++steps_taken <= 300);
+            }
+            CHECK(map.ways[to][cell] == MOBA_THERE && cell == moba_cell(map.target_x[to], map.target_y[to]));
+        }
+}
+
+/* ---------------------------------------------------------------- a world and its transpose */
+
+static PufferRng chance;
+
+/* Half of all heroes play like bots, half at random, so that there are fights and falling towers as well as nonsense. */
+static void choose_actions(Moba *g, MobaAction *actions) {
+    for (int hero = 0; hero < MOBA_HEROES; hero++) {
+        actions[hero] = moba_bot_acts(g, hero, (int)puffer_below(&chance, 3));
+        if (puffer_below(&chance, 8) > 0) continue;
+        actions[hero] = (MobaAction){(int32_t)puffer_below(&chance, 9), (int32_t)puffer_below(&chance, 5), (int32_t)puffer_below(&chance, 4)};
+    }
+}
+
+static int twin_of(int unit) {
+    for (int pair = 0; pair < MOBA_UNITS / 2; pair++)
+        for (int side = 0; side < 2; side++)
+            if (moba_unit_of_pair(pair, side) == unit) return moba_unit_of_pair(pair, 1 - side);
+    return -1;
+}
+
+static void check_transposed(const Moba *a, const Moba *b, const uint8_t *twin) {
+    for (int unit = 0; unit < MOBA_UNITS; unit++) {
+        int t = twin[unit];
+        CHECK(a->x[unit] == b->y[t] && a->y[unit] == b->x[t] && a->hp[unit] == b->hp[t] && a->max_hp[unit] == b->max_hp[t]);
+        CHECK(a->cooldown[unit] == b->cooldown[t] && a->stun[unit] == b->stun[t] && a->slow[unit] == b->slow[t]);
+        CHECK(a->taunt[unit] == b->taunt[t] && a->shielded[unit] == b->shielded[t]);
+    }
+    for (int hero = 0; hero < MOBA_HEROES; hero++) {
+        const MobaHero *h = &a->heroes[hero], *t = &b->heroes[twin[hero]];
+        CHECK(h->mana == t->mana && h->damage == t->damage && h->xp == t->xp && h->gold == t->gold && h->level == t->level);
+        CHECK(h->kills == t->kills && h->deaths == t->deaths && h->bought == t->bought && h->returns_at == t->returns_at);
+    }
+    CHECK(a->kills[0] == b->kills[1] && a->kills[1] == b->kills[0] && a->towers_lost[0] == b->towers_lost[1]);
+}
+
+static void test_a_transposed_world_with_swapped_teams_goes_on_as_the_transpose(void) {
+    static World twin_world;
+    uint8_t twin[MOBA_UNITS], order[MOBA_HEROES], twin_order[MOBA_HEROES];
+    for (int unit = 0; unit < MOBA_UNITS; unit++) twin[unit] = (uint8_t)twin_of(unit);
+    open_world(&w, defaults(), 1), open_world(&twin_world, defaults(), 2);
+    puffer_seed(&chance, 3);
+    Moba *a = &w.g, *b = &twin_world.g;
+    int fallen = 0;
+    for (int t = 0; t < 6000; t++) {
+        MobaAction actions[MOBA_HEROES], twin_actions[MOBA_HEROES];
+        choose_actions(a, actions);
+        moba_draw_order(a, order);
+        for (int hero = 0; hero < MOBA_HEROES; hero++) {
+            MobaAction turned = actions[hero];
+            if (turned.move) turned.move = moba_turned(turned.move - 1) + 1;
+            twin_actions[twin[hero]] = turned;
+            twin_order[hero] = twin[order[hero]];
+        }
+        moba_play(a, actions, order), moba_play(b, twin_actions, twin_order);
+        check_transposed(a, b, twin);
+        CHECK(a->core_lost[0] == b->core_lost[1] && a->core_lost[1] == b->core_lost[0]);
+        moba_write_obs(a, w.obs), moba_write_obs(b, twin_world.obs);
+        for (int hero = 0; hero < MOBA_HEROES; hero++)
+            CHECK(memcmp(w.obs[hero], twin_world.obs[twin[hero]], MOBA_OBS) == 0 && w.reward[hero] == twin_world.reward[twin[hero]]);
+        if (a->core_lost[0] || a->core_lost[1]) moba_new_episode(a), moba_new_episode(b);
+        fallen += a->towers_lost[0] + a->towers_lost[1] > 0;
+    }
+    CHECK(fallen > 500);
+}
+
+/* ---------------------------------------------------------------- the grid, and what deaths pay */
+
+static void check_grid(const Moba *g) {
+    int on_map = 0, occupied = 0, crowd[2] = {0, 0}, counted[2] = {0, 0};
+    for (int unit = 0; unit < MOBA_UNITS; unit++) {
+        CHECK(g->hp[unit] <= g->max_hp[unit]);
+        CHECK((g->hp[unit] > 0) == moba_present(g, unit));
+        if (!moba_present(g, unit)) continue;
+        on_map++;
+        CHECK(g->occupant[moba_cell(g->x[unit], g->y[unit])] == unit + 1);
+        CHECK(map.terrain[moba_cell(g->x[unit], g->y[unit])] != MOBA_WALL);
+        if (moba_team(unit) == MOBA_NO_TEAM) continue;
+        crowd[moba_team(unit)]++;
+        CHECK(moba_may_be_near(g, moba_team(unit), g->x[unit], g->y[unit], 0));
+    }
+    for (int cell = 0; cell < MOBA_CELLS; cell++) occupied += g->occupant[cell] != 0;
+    for (int k = 0; k < MOBA_BLOCKS * MOBA_BLOCKS; k++) counted[0] += g->crowd[0][k], counted[1] += g->crowd[1][k];
+    CHECK(on_map == occupied && crowd[0] == counted[0] && crowd[1] == counted[1]);
+    for (int hero = 0; hero < MOBA_HEROES; hero++) {
+        const MobaHero *h = &g->heroes[hero];
+        float mana = moba_roles[hero % 5].mana;
+        CHECK(h->mana >= 0 && h->mana <= mana && h->gold >= 0 && h->bought <= 20 && h->level <= 15);
+        CHECK(h->xp >= 50.0f * (float)(h->level * (h->level + 1)));
+        CHECK(h->level == 15 || h->xp < 50.0f * (float)((h->level + 1) * (h->level + 2)));
+    }
+}
+
+typedef struct Due {
+    float xp[MOBA_HEROES];
+    int gold[MOBA_HEROES], kills, towers;
+} Due;
+
+/* What the deaths of this step have to pay, from the rules. */
+static Due deaths_due(const Moba *g) {
+    Due due = {0};
+    for (int unit = 0; unit < MOBA_UNITS; unit++) {
+        if (!g->x[unit] || g->hp[unit] > 0) continue;
+        int team = unit < 10 ? unit / 5 : unit < 90 ? (unit - 10) / 40 : unit < 126 ? -1 : unit < 144 ? (unit - 126) / 9 : unit - 144;
+        int xp = unit < 10 ? 100 + 20 * g->heroes[unit].level : unit < 90 ? 40 : unit < 126 ? 50 : 0;
+        int gold = unit < 10 ? 150 : unit < 90 ? 20 : unit < 126 ? 30 : 0, near = 0;
+        for (int pass = 0; pass < 2; pass++)
+            for (int h = 0; h < 10; h++) {
+                int is_near_by = g->x[h] && abs(g->x[h] - g->x[unit]) <= 12 && abs(g->y[h] - g->y[unit]) <= 12 && h / 5 != team;
+                if (pass == 0) near += is_near_by;
+                else if (is_near_by) due.xp[h] += (float)xp / (float)near;
+            }
+        if (g->killer[unit]) due.gold[g->killer[unit] - 1] += gold;
+        due.kills += unit < 10;
+        if (unit < 126 || unit >= 144) continue;
+        due.towers++;
+        for (int h = 0; h < 10; h++) due.gold[h] += h / 5 != team ? 100 : 0;
+    }
+    return due;
+}
+
+static void test_the_grid_and_what_deaths_pay_in_20000_steps(void) {
+    open_world(&w, defaults(), 5);
+    puffer_seed(&chance, 6);
+    Moba *g = &w.g;
+    int kills = 0, towers = 0, wins = 0;
+    for (int t = 0; t < 20000; t++) {
+        MobaAction actions[MOBA_HEROES];
+        uint8_t order[MOBA_HEROES];
+        choose_actions(g, actions);
+        moba_draw_order(g, order);
+        int first = moba_side(order[0]);
+        moba_heroes_act(g, actions, order);
+        moba_heroes_move(g, actions, order);
+        moba_creatures_act(g, first);
+        Due due = deaths_due(g);
+        MobaHero before[MOBA_HEROES];
+        memcpy(before, g->heroes, sizeof before);
+        puffer_begin_step(&g->io, g->rows);
+        moba_deaths(g, first);
+        for (int h = 0; h < MOBA_HEROES; h++) {
+            CHECK(fabsf(g->heroes[h].xp - before[h].xp - due.xp[h]) < 0.01f && /* of sums up to some 10,000 */
+                  g->heroes[h].gold - before[h].gold == due.gold[h]);
+            CHECK(g->heroes[h].deaths - before[h].deaths == (g->x[h] == 0 && before[h].returns_at != g->heroes[h].returns_at));
+        }
+        moba_arrivals(g, first);
+        moba_time_passes(g);
+        g->t++;
+        for (int h = 0; h < MOBA_HEROES; h++)
+            CHECK(g->heroes[h].gold + 250 * g->heroes[h].bought == before[h].gold + 250 * before[h].bought + due.gold[h]);
+        check_grid(g);
+        kills += due.kills, towers += due.towers;
+        if (!g->core_lost[0] && !g->core_lost[1]) continue;
+        wins++;
+        moba_new_episode(g);
+    }
+    CHECK(kills > 100 && towers > 10 && wins > 0);
+}
+
+/* ---------------------------------------------------------------- the clock */
+
+static int count(int first, int n) {
+    int present = 0;
+    for (int unit = first; unit < first + n; unit++) present += moba_present(&w.g, unit);
+    return present;
+}
+
+static void clear_creeps(void) {
+    for (int unit = MOBA_CREEP; unit < MOBA_NEUTRAL; unit++)
+        if (moba_present(&w.g, unit)) moba_leave(&w.g, unit);
+}
+
+static void test_waves_come_every_150_steps_and_up_to_40_creeps(void) {
+    open_world(&w, defaults(), 1);
+    for (int side = 0; side < 2; side++) {
+        int first = MOBA_CREEP + 40 * side, lanes[3] = {0}, ranged = 0;
+        CHECK(count(first, 40) == 15);
+        for (int k = first; k < first + 15; k++) {
+            lanes[w.g.lane[k]]++, ranged += w.g.ranged[k];
+            CHECK(w.g.hp[k] == (w.g.ranged[k] ? 200 : 300) && moba_distance(&w.g, k, MOBA_CORE + side) <= 4);
+        }
+        CHECK(lanes[0] == 5 && lanes[1] == 5 && lanes[2] == 5 && ranged == 3);
+    }
+    clear_creeps();
+    steps(149);
+    CHECK(count(MOBA_CREEP, 80) == 0 && w.obs[0][407] == 1);
+    step();
+    CHECK(count(MOBA_CREEP, 40) == 15 && count(MOBA_CREEP + 40, 40) == 15 && w.obs[0][407] == 150);
+    for (int k = 0; k < 3; k++) moba_wave_arrives(&w.g);
+    CHECK(count(MOBA_CREEP, 40) == 40 && count(MOBA_CREEP + 40, 40) == 40);
+}
+
+static void test_a_camp_is_back_200_steps_after_its_last_one_left(void) {
+    open_world(&w, defaults(), 1);
+    enum { CAMP = MOBA_NEUTRAL + 6 };
+    CHECK(count(MOBA_NEUTRAL, 36) == 36 && w.g.hp[CAMP] == 350);
+    w.g.hp[CAMP] = w.g.hp[CAMP + 1] = 0, w.g.dying = 2, step();
+    steps(250);
+    CHECK(count(CAMP, 3) == 1);
+    w.g.hp[CAMP + 2] = 0, w.g.dying = 1, step();
+    steps(199);
+    CHECK(count(CAMP, 3) == 0);
+    step();
+    CHECK(count(CAMP, 3) == 3 && w.g.hp[CAMP] == 350);
+}
+
+static void test_the_dead_are_masked_see_only_the_time_and_return_whole(void) {
+    MobaArgs args = defaults();
+    args.max_steps = 1000;
+    begin(args);
+    w.g.heroes[3].level = 2, w.g.heroes[3].xp = 300, moba_grow(&w.g, 3);
+    put(3, 41, 59);
+    w.g.hp[3] = 0, w.g.dying = 1, w.g.heroes[3].mana = 0;
+    step();
+    CHECK(w.mask[3] == 1 && w.reward[3] == -0.5f && w.obs[3][369] == 3 * 28 && !w.term[3] && w.g.kills[1] == 1);
+    for (int k = 0; k < MOBA_OBS; k++) CHECK(k == 369 || k == 403 || w.obs[3][k] == 0);
+    for (int n = 27; n > 0; n--) {
+        act(3, UP, ATTACK, 0), step();
+        CHECK(w.mask[3] == 0 && w.obs[3][369] == 3 * n && w.reward[3] == 0 && w.mask[2] == 1);
+    }
+    step();
+    CHECK(w.mask[3] == 0 && moba_present(&w.g, 3) && w.g.hp[3] == 800 + 2 * 90 && w.g.heroes[3].mana == 250 && w.obs[3][365] == 255);
+    step();
+    CHECK(w.mask[3] == 1 && moba_distance_to(&w.g, 3, 6, 121) <= 2);
+}
+
+static void test_rest_and_purchases_at_the_fountain(void) {
+    begin(defaults());
+    put(0, 41, 59);
+    w.g.hp[0] = 100, w.g.heroes[0].mana = 10, w.g.heroes[0].gold = 600, step();
+    CHECK(is_near(w.g.hp[0], 101) && is_near(w.g.heroes[0].mana, 11.6f) && w.g.heroes[0].bought == 0);
+    put(0, 6, 113); /* eight cells away */
+    step();
+    CHECK(is_near(w.g.heroes[0].mana, 51.6f) && w.g.heroes[0].bought == 2 && w.g.heroes[0].gold == 100);
+    CHECK(is_near(w.g.max_hp[0], 550) && is_near(w.g.hp[0], 101 + 25 + 50) && is_near(w.g.heroes[0].damage, 45 * 1.1f));
+    w.g.heroes[0].gold = 250 * 30, step();
+    CHECK(w.g.heroes[0].bought == 20 && w.g.heroes[0].gold == 250 * 12 && is_near(w.g.max_hp[0], 1000));
+}
+
+static void test_experience_is_shared_within_12_and_gives_levels(void) {
+    MobaArgs args = defaults();
+    args.xp_scale = 10;
+    begin(args);
+    put(0, 41, 59), put(1, 41 + 12, 59), put(2, 41 - 13, 59);
+    moba_arrive(&w.g, MOBA_CREEP + 40, moba_cell(41, 60), 300);
+    w.g.hp[MOBA_CREEP + 40] = 0, w.g.dying = 1, w.g.killer[MOBA_CREEP + 40] = 2;
+    put(1, 41 + 11, 60);
+    step();
+    for (int hero = 0; hero < 2; hero++) CHECK(w.g.heroes[hero].xp == 200 && w.g.heroes[hero].level == 1 && is_near(w.reward[hero], 0.4f));
+    CHECK(w.g.heroes[2].xp == 0 && w.g.heroes[1].gold == 20 && w.g.heroes[0].gold == 0 && is_near(w.g.max_hp[0], 540));
+    for (int level = 1; level <= 16; level++) {
+        begin(defaults());
+        moba_gain_xp(&w.g, 4, (float)(50 * level * (level + 1)) - 1);
+        CHECK(w.g.heroes[4].level == (level > 15 ? 15 : level - 1));
+        moba_gain_xp(&w.g, 4, 1);
+        CHECK(w.g.heroes[4].level == (level > 15 ? 15 : level));
+    }
+}
+
+/* ---------------------------------------------------------------- moves and ends */
+
+static void test_walls_corners_and_units_block_moves(void) {
+    static const int dx[8] = {0, 1, 1, 1, 0, -1, -1, -1}, dy[8] = {-1, -1, 0, 1, 1, 1, 0, -1};
+    for (int side = 0; side < 2; side++)
+        for (int move = 1; move <= 8; move++) {
+            int hero = 5 * side, moved_x = side ? dy[move - 1] : dx[move - 1], moved_y = side ? dx[move - 1] : dy[move - 1];
+            begin(defaults());
+            put(hero, 42, 60), act(hero, move, 0, 0), step();
+            CHECK(w.g.x[hero] == 42 + moved_x && w.g.y[hero] == 60 + moved_y);
+            begin(defaults());
+            put(hero, 42, 60), put(3, 42 + moved_x, 60 + moved_y), act(hero, move, 0, 0), step();
+            CHECK(w.g.x[hero] == 42 && w.g.y[hero] == 60);
+        }
+    /* a block of walls at x 45-48, y 63-66 */
+    begin(defaults());
+    CHECK(map.terrain[moba_cell(45, 63)] == MOBA_WALL && map.terrain[moba_cell(44, 62)] == MOBA_GROUND);
+    put(0, 44, 63), act(0, RIGHT, 0, 0), step();
+    CHECK(w.g.x[0] == 44);
+    act(0, UP_RIGHT, 0, 0), step(); /* around its corner */
+    CHECK(w.g.x[0] == 44 && w.g.y[0] == 63);
+}
+
+static void test_the_core_ends_the_game(void) {
+    begin(defaults());
+    w.g.shielded[MOBA_CORE + 1] = 0, w.g.hp[MOBA_CORE + 1] = 1, w.g.towers_lost[1] = 3, w.g.towers_lost[0] = 1;
+    put(4, 115, 17), act(4, 0, ATTACK, 3), step();
+    for (int hero = 0; hero < MOBA_HEROES; hero++) {
+        CHECK(w.term[hero] && !w.trunc[hero] && is_near(w.reward[hero], hero < 5 ? 2 : -2) && w.final_obs[hero][402] == (hero < 5 ? 0 : 255));
+        CHECK(w.final_obs[hero][392] == (hero < 5 ? 255 : 0));
+    }
+    const MobaLog *log = &w.g.log;
+    CHECK(log->n == 10 && log->score == 5 * (2 + 10) + 5 * -2 && log->perf == 5 && w.g.t == 0 && w.g.towers_lost[1] == 0);
+    CHECK(log->towers_taken == 5 * 3 + 5 * 1 && log->towers_lost == 20 && w.g.hp[MOBA_CORE + 1] == 3000);
+    begin(defaults());
+    w.g.hp[MOBA_CORE] = w.g.hp[MOBA_CORE + 1] = 0, w.g.dying = 2, step();
+    CHECK(w.term[0] && w.term[9] && w.reward[0] == 0 && w.reward[9] == 0 && w.g.log.perf == 5 && w.g.log.score == 0);
+}
+
+static void test_truncation_counts_as_half_and_a_bot_has_no_rows(void) {
+    MobaArgs args = defaults();
+    args.max_steps = 3, args.opponent = MOBA_BOT;
+    open_world(&w, args, 1);
+    memset(w.trunc, 7, sizeof w.trunc);
+    steps(3);
+    for (int hero = 0; hero < MOBA_HEROES; hero++) CHECK(w.trunc[hero] == (hero < 5 ? 1 : 7) && !w.term[hero]);
+    CHECK(w.g.log.n == 5 && w.g.log.perf == 2.5 && w.g.log.episode_length == 15 && w.final_obs[0][403] == 255 && w.obs[0][403] == 0);
+}
+
+static void test_out_of_range_actions_do_nothing_and_are_counted(void) {
+    begin(defaults());
+    put(0, 42, 60), put(5, 44, 60), act(0, 9, -1, 4), step();
+    CHECK(w.g.x[0] == 42 && w.g.hp[5] == 500 && w.g.log.invalid_actions == 3);
+}
+
+static void test_an_observation_by_hand(void) {
+    for (int side = 0; side < 2; side++) {
+        begin(defaults());
+        int own = side ? 5 : 0, other = side ? 3 : 8;
+        put(own, side ? 62 : 38, side ? 38 : 62);                                 /* for both: (38, 62) */
+        put(other, side ? 60 : 43, side ? 43 : 60);                               /* (43, 60) */
+        moba_arrive(&w.g, MOBA_NEUTRAL + 18 * side, side ? moba_cell(60, 35) : moba_cell(35, 60), 350); /* (35, 60) */
+        w.g.stun[MOBA_NEUTRAL + 18 * side] = 9, w.g.max_hp[other] = 8000, step();
+        const uint8_t *o = w.obs[own];
+        CHECK(o[5 * 11 + 5] == 7 && o[121 + 5 * 11 + 5] == 1 && o[242 + 5 * 11 + 5] == 15);
+        CHECK(o[3 * 11 + 10] == 10 && o[121 + 3 * 11 + 10] == 2 && o[242 + 3 * 11 + 10] == 2); /* 816 of 8000 */
+        CHECK(o[3 * 11 + 2] == 4 && o[121 + 3 * 11 + 2] == 0 && o[242 + 3 * 11 + 2] == 15);
+        CHECK(o[6 * 11 + 3] == 1 && o[6 * 11 + 2] == 0 && o[5 * 11 + 4] == 0); /* walls at x 36-39, y 63-66 */
+        CHECK(o[363] == 76 && o[364] == 124 && o[365] == 255 && o[376] == 255 && o[383] == 255 && o[392] == 255 && o[406] == 128);
+    }
+}
+
+static const Test tests[] = {
+    TEST(test_the_map_equals_its_transpose_and_so_do_the_ways),
+    TEST(test_every_target_reaches_every_other_by_its_table),
+    TEST(test_a_transposed_world_with_swapped_teams_goes_on_as_the_transpose),
+    TEST(test_the_grid_and_what_deaths_pay_in_20000_steps),
+    TEST(test_waves_come_every_150_steps_and_up_to_40_creeps),
+    TEST(test_a_camp_is_back_200_steps_after_its_last_one_left),
+    TEST(test_the_dead_are_masked_see_only_the_time_and_return_whole),
+    TEST(test_rest_and_purchases_at_the_fountain),
+    TEST(test_experience_is_shared_within_12_and_gives_levels),
+    TEST(test_walls_corners_and_units_block_moves),
+    TEST(test_the_core_ends_the_game),
+    TEST(test_truncation_counts_as_half_and_a_bot_has_no_rows),
+    TEST(test_out_of_range_actions_do_nothing_and_are_counted),
+    TEST(test_an_observation_by_hand),
+};
+
+int main(int argc, char **argv) { return run_tests(tests, sizeof tests / sizeof *tests, argc, argv); }
