@@ -6,9 +6,9 @@ import os
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from pufferlib.native.env import Bool, Choice, Float, Int, NativeEnv
+    from pufferlib.native.env import Bool, Choice, File, Float, Int, NativeEnv
 
-__all__ = ["Bool", "Choice", "Float", "Int", "NativeEnv", "get_include"]
+__all__ = ["Bool", "Choice", "File", "Float", "Int", "NativeEnv", "get_include"]
 
 
 def get_include() -> str:

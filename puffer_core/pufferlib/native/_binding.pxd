@@ -20,7 +20,7 @@ cdef extern from "puffer_env.h" nogil:
         int64_t rows
         size_t obs_bytes, act_bytes, act_mask_bytes
     ctypedef enum PufferKind:
-        PUFFER_KIND_SHARED
+        PUFFER_KIND_SHARED, PUFFER_KIND_BYTES
     ctypedef struct PufferField:
         const char *name
         PufferKind kind
@@ -50,6 +50,8 @@ cdef extern from "worlds.h" nogil:
         uint64_t *seeds
     int worlds_open(Worlds *, const PufferGame *, int64_t)
     bint worlds_set_argument(Worlds *, const PufferField *, double)
+    bint worlds_set_bytes(Worlds *, const PufferField *, const void *, int64_t)
+    const char *worlds_shared(const Worlds *, size_t *)
     void worlds_measure(Worlds *)
     int worlds_build(Worlds *, const PufferIO *)
     int worlds_partition(Worlds *, int, int)

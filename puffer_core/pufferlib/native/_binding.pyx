@@ -37,12 +37,12 @@ cdef char *pointer_of(object array, str name, size_t needed, size_t align, bint 
 cdef class NativeBatch:
     """`num_worlds` worlds of one game.
 
-    capsule: the game module's `game` attribute; values: a number for each field of the game's argument struct
+    capsule: the game module's `game` attribute; values: a number, or bytes, for each field of the game's argument struct
     Raises EnvError if the game speaks another version of the interface or its fields and `values` differ,
     MemoryError if the worlds do not fit.
     """
 
-    cdef object capsule, arrays
+    cdef object capsule, arrays, values
     cdef const PufferGame *game
     cdef Worlds worlds
     cdef Pool *pool
@@ -75,12 +75,16 @@ cdef class NativeBatch:
     cdef _fill_args(self, dict values):
         cdef const PufferField *field = self.game.fields
         cdef list missing = []
+        self.values = values  # keeps alive the bytes to which C points
         left = dict(values)
         while field.name != NULL:
             name = field.name.decode()
             if name in left:
                 value = left.pop(name)
-                if not worlds_set_argument(&self.worlds, field, value):
+                if isinstance(value, bytes):
+                    if not worlds_set_bytes(&self.worlds, field, <const char *>value, len(value)):
+                        raise EnvError(f"{self.name}: the C field {name} holds a number, and bytes were given")
+                elif not worlds_set_argument(&self.worlds, field, value):
                     raise ConfigError(f"{self.name}: {name} must be a 32-bit integer, got {value}")
             elif field.kind != PUFFER_KIND_SHARED:
                 missing.append(name)
@@ -296,6 +300,13 @@ cdef class NativeBatch:
         """A copy of a world's memory: its struct, padded to 64 bytes, then its arena."""
         self._check_world(world)
         return worlds_at(&self.worlds, world)[: self.worlds.stride]
+
+    def shared_bytes(self):
+        """A copy of the read-only block that all worlds share; b"" where the game has none."""
+        cdef size_t size = 0
+        self._check_ready(0)
+        cdef const char *block = worlds_shared(&self.worlds, &size)
+        return block[:size] if size else b""
 
     def set_world_bytes(self, int64_t world, bytes data):
         """Put a copy back that `world_bytes` made of this very world: its state is then what it was."""

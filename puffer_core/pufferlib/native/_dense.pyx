@@ -32,6 +32,8 @@ cdef extern from "dense_pass.h":
         DenseCell cell[DENSE_MAX_CELLS]
         DenseLayer head
         const float *scale
+        const int64_t *offsets
+        size_t codes
         DenseStandard standard
     ctypedef struct DensePass:
         DenseNet *net
@@ -115,6 +117,11 @@ cdef class Net:
             if self.net.cell[i].kind == DENSE_LSTM:
                 found.append(<size_t> &self.net.cell[i].hidden)
         return [*found, <size_t> &self.net.head]
+
+    def read_codes(self, size_t offsets, size_t codes):
+        """Inputs are one-hot: a row has `codes` uint8, of which number i makes input offsets[i] + code 1. The address of
+        int64[codes] is read by all passes."""
+        self.net.offsets, self.net.codes = <const int64_t *> offsets, codes
 
     def load(self, list weights, list biases, size_t scale, size_t mean, size_t factor):
         """Take over weights, for all passes until the next call: addresses of weights [outputs, inputs] and biases of all layers,

@@ -8,6 +8,7 @@ from __future__ import annotations
 import difflib
 import math
 import operator
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import SimpleNamespace
@@ -107,7 +108,31 @@ class Choice:
         return self.choices.index(value)
 
 
-Argument = Int | Float | Bool | Choice
+@dataclass(frozen=True)
+class File:
+    """The path of a file, or "" (or None) for no file. C sees the bytes that `read` makes of it, none where there is no file.
+
+    read: path -> bytes; raises ValueError where the file does not hold what it should
+    """
+
+    name: str
+    read: Callable[[str], bytes]
+    help: str = ""
+    default: str = ""
+
+    def check(self, owner: str, value: Any) -> str:
+        if value is None or value == "":
+            return ""
+        path = os.fspath(value) if isinstance(value, (str, os.PathLike)) else None
+        if not isinstance(path, str) or not os.path.isfile(path):
+            raise ConfigError(f"{owner}: {self.name} must be the path of a file, got {value!r}")
+        return path
+
+    def to_c(self, value: str) -> bytes:
+        return self.read(value) if value else b""
+
+
+Argument = Int | Float | Bool | Choice | File
 
 
 def resolve(owner: str, arguments: Sequence[Argument], given: Mapping[str, Any]) -> SimpleNamespace:

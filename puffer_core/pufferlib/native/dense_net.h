@@ -14,6 +14,8 @@ typedef struct {
     DenseCell cell[DENSE_MAX_CELLS];    /* all of one kind and width; from the second on, a cell adds to what it reads */
     DenseLayer head;
     const float *scale;                 /* [inputs] or NULL: inputs are multiplied by it */
+    const int64_t *offsets;             /* or NULL; int64[numbers of a row]: number i, a code, makes input offsets[i] + code 1, */
+    size_t codes;                       /* of so many codes in a row; all other inputs are 0 */
     DenseStandard standard;             /* then the first layer standardises them */
     float *kept_mean, *kept_factor;
     int shares;                         /* threads */

@@ -53,6 +53,15 @@ static inline int dense_learns(const DensePass *p) { return p->d_outputs || p->p
 
 /* ------------------------------------------------------------ a tile's inputs, states and outputs */
 
+/* One of each code's options is 1. A code that is none of them makes nothing 1. */
+static inline void dense_read_codes(const DenseNet *net, const uint8_t *codes, float *to) {
+    memset(to, 0, (size_t)dense_inputs(net) * sizeof(float));
+    for (size_t i = 0; i < net->codes; i++) {
+        int64_t at = net->offsets[i] + codes[i];
+        if (at >= 0 && at < dense_inputs(net)) to[at] = 1.0f;
+    }
+}
+
 static inline void dense_read(const DenseTile *tile, size_t step) {
     const DensePass *p = tile->pass;
     const DenseNet *net = p->net;
@@ -60,7 +69,9 @@ static inline void dense_read(const DenseTile *tile, size_t step) {
     for (int r = 0; r < tile->count; r++) {
         float *to = tile->work.inputs + (size_t)r * (size_t)width;
         size_t at = step * p->rows + tile->first + (size_t)r, row = p->samples ? (size_t)p->samples[at] : at;
-        if (p->bytes) {
+        if (net->offsets) {
+            dense_read_codes(net, (const uint8_t *)p->inputs + row * p->row_numbers, to);
+        } else if (p->bytes) {
             const uint8_t *from = (const uint8_t *)p->inputs + row * p->row_numbers;
             for (int i = 0; i < inputs; i++) to[i] = (float)from[i];
         } else {

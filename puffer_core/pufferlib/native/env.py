@@ -29,12 +29,12 @@ from gymnasium.spaces import Box, Discrete, MultiDiscrete, Space
 from pufferlib.buffers import Array, Buffers, action_layout
 from pufferlib.env import PufferEnv
 from pufferlib.errors import ActionError, ClosedError, ConfigError, EnvError, ShapeError
-from pufferlib.native.arguments import Argument, Bool, Choice, Float, Int, resolve
+from pufferlib.native.arguments import Argument, Bool, Choice, File, Float, Int, resolve
 
 if TYPE_CHECKING:
     from pufferlib.native._binding import NativeBatch
 
-__all__ = ["Bool", "Choice", "DrawCommands", "Float", "Int", "NativeEnv"]
+__all__ = ["Bool", "Choice", "DrawCommands", "File", "Float", "Int", "NativeEnv"]
 
 MAX_ENVS = 1 << 20
 
@@ -300,6 +300,11 @@ class NativeEnv(PufferEnv):
         """A copy of a world's whole memory: state, random generator, log and pointers to its rows."""
         self._check_open()
         return self.native.world_bytes(world)
+
+    def shared_bytes(self) -> bytes:
+        """A copy of the read-only block that all worlds share (a pool of maps); empty where the game has none."""
+        self._check_open()
+        return self.native.shared_bytes()
 
     def set_world_bytes(self, world: int, data: bytes) -> None:
         """Bring a world back to where `world_bytes` was taken of it. What it last wrote into the arrays stays as it is."""

@@ -56,7 +56,15 @@ typedef struct PufferShape {
 
 /* ---------------------------------------------------------------- how Python fills <Game>Args */
 
-typedef enum PufferKind { PUFFER_KIND_INT, PUFFER_KIND_FLOAT, PUFFER_KIND_DOUBLE, PUFFER_KIND_SHARED } PufferKind;
+typedef enum PufferKind {
+    PUFFER_KIND_INT, PUFFER_KIND_FLOAT, PUFFER_KIND_DOUBLE, PUFFER_KIND_SHARED, PUFFER_KIND_BYTES
+} PufferKind;
+
+/* Read-only, aligned to 4 bytes, alive as long as the worlds; size 0: nothing was given. */
+typedef struct PufferBytes {
+    const void *data;
+    int64_t size;
+} PufferBytes;
 
 typedef struct PufferField {
     const char *name;
@@ -69,6 +77,8 @@ typedef struct PufferField {
 #define PUFFER_DOUBLE(Args, member) {#member, PUFFER_KIND_DOUBLE, offsetof(Args, member)} /* double */
 /* A member `const void *` that receives the read-only block that all worlds share (see PUFFER_GAME_SHARED). */
 #define PUFFER_SHARED(Args, member) {#member, PUFFER_KIND_SHARED, offsetof(Args, member)}
+/* A member `PufferBytes` that receives what Python read from a file (the argument kind File). */
+#define PUFFER_BYTES(Args, member) {#member, PUFFER_KIND_BYTES, offsetof(Args, member)}
 #define PUFFER_END {NULL, PUFFER_KIND_INT, 0}
 
 /* ---------------------------------------------------------------- random numbers: PCG32 (O'Neill 2014), seeded by SplitMix64 */

@@ -62,8 +62,16 @@ static inline int worlds_set_argument(Worlds *w, const PufferField *field, doubl
     } else if (field->kind == PUFFER_KIND_DOUBLE) {
         memcpy(target, &value, sizeof value);
     } else {
-        return 0; /* the shared block is not an argument */
+        return 0; /* the shared block is not an argument, and bytes are no number */
     }
+    return 1;
+}
+
+/* `data` stays the caller's, who keeps it until the worlds are closed. False where the field holds no bytes. */
+static inline int worlds_set_bytes(Worlds *w, const PufferField *field, const void *data, int64_t size) {
+    PufferBytes bytes = {data, size};
+    if (field->kind != PUFFER_KIND_BYTES) return 0;
+    memcpy(w->args + field->offset, &bytes, sizeof bytes);
     return 1;
 }
 
@@ -81,6 +89,12 @@ static inline int worlds_share(Worlds *w) {
     for (const PufferField *field = w->game->fields; field->name; field++)
         if (field->kind == PUFFER_KIND_SHARED) memcpy(w->args + field->offset, &block, sizeof block);
     return w->game->shared_init(block, w->args);
+}
+
+/* The shared block of worlds that are built; NULL and size 0 where the game has none. */
+static inline const char *worlds_shared(const Worlds *w, size_t *size) {
+    *size = w->shared_memory ? w->game->shared_bytes(w->args) : 0;
+    return w->shared_memory ? (const char *)worlds_align(w->shared_memory) : NULL;
 }
 
 static inline int worlds_build(Worlds *w, const PufferIO *base) {

@@ -20,7 +20,7 @@ from pufferlib.policies.cores import LSTMCore, MinGRUCore
 from pufferlib.policies.distributions import Categorical, MultiCategorical
 from pufferlib.policies.layers import InputLinear
 from pufferlib.policies.mlp import MLP
-from pufferlib.policies.observations import ObservationEncoder, ScaleLeaf
+from pufferlib.policies.observations import ObservationEncoder, OneHotLeaf, ScaleLeaf
 from pufferlib.policies.recurrent import LSTM, MinGRU
 from pufferlib.train.fused import STATS, kernel_arguments
 from pufferlib.train.losses import Losses, ppo_losses
@@ -39,7 +39,7 @@ def native_network(policy: nn.Module, distribution: Any, device: torch.device) -
     """The fast way to run `policy`, or None where torch has to.
 
     It takes an MLP, or an LSTM or MinGRU on the same encoder, as it came (no subclass, no hooks), on the CPU, over plain Box
-    observations of float32 or uint8. The losses are made along the way for Discrete and MultiDiscrete actions of at most
+    observations of float32 or uint8, one-hot or not. The losses are made along the way for Discrete and MultiDiscrete actions of at most
     MAX_LOGITS options, for others by torch, between a pass forward and one forward and back.
     """
     if _dense is None or device.type != "cpu" or type(policy) not in (MLP, LSTM, MinGRU):
@@ -74,7 +74,10 @@ class NativeNetwork:
         self.first = layers[0]
         if cell:
             self.initial_state = policy.initial_state
-        self.scale: Tensor | None = policy.encoder.parts[0].scale
+        part = policy.encoder.parts[0]
+        self.scale: Tensor | None = getattr(part, "scale", None)
+        self.numbers: int = part.leaf.size if isinstance(part, OneHotLeaf) else widths[0]
+        """Of an observation."""
         self.outputs = policy.heads.linear.out_features
         self.parts = [
             *((layer, "weight", "bias") for layer in layers),
@@ -85,6 +88,9 @@ class NativeNetwork:
         self.gradients = [[torch.empty_like(getattr(module, name)) for name in names] for module, *names in self.parts]
         self.shapes = [gradient.shape for pair in self.gradients for gradient in pair]
         self.net = _dense.Net(widths, self.outputs, cell, cells, torch.get_num_threads())
+        if isinstance(part, OneHotLeaf):
+            self.offsets = part.offset.contiguous()
+            self.net.read_codes(self.offsets.data_ptr(), self.numbers)
         self._loaded: tuple[Any, ...] = ()
         """Addresses and versions of the weights that the kernels have."""
 
@@ -179,17 +185,18 @@ class NativeNetwork:
 
     def _inputs(self, observations: Tensor, samples: Tensor | None) -> tuple[int, bool, int, int]:
         is_bytes = observations.dtype == torch.uint8
-        return observations.data_ptr(), is_bytes, self.widths[0], 0 if samples is None else samples.data_ptr()
+        return observations.data_ptr(), is_bytes, self.numbers, 0 if samples is None else samples.data_ptr()
 
 
 def _plain_stack(encoder: Any, body: Any) -> bool:
-    """Whether numbers of one kind go through linear layers, each with an exact GELU behind it."""
+    """Whether numbers, or codes as one-hot, of one kind go through linear layers, each with an exact GELU behind it."""
     part = encoder.parts[0]
     layers, activations = list(body)[::2], list(body)[1::2]
+    numbers = isinstance(part, ScaleLeaf) and part.leaf.dtype in (np.float32, np.uint8)
+    codes = isinstance(part, OneHotLeaf) and part.leaf.dtype == np.uint8
     return (
         len(encoder.parts) == 1
-        and isinstance(part, ScaleLeaf)
-        and part.leaf.dtype in (np.float32, np.uint8)
+        and (numbers or codes)
         and not encoder.structure.is_bytes
         and len(layers) == len(activations)
         and all(type(layer) in (nn.Linear, InputLinear) for layer in layers)

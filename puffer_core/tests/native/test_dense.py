@@ -217,6 +217,24 @@ def test_samples_choose_the_rows_to_learn_from() -> None:
         assert_near(found, exact)
 
 
+def test_codes_are_one_hot_and_a_code_that_is_none_of_them_is_nothing() -> None:
+    case = Case([7, 32, 4], 90)
+    codes = torch.stack([torch.randint(0, 5, (90,)), torch.randint(0, 2, (90,))], 1).to(torch.uint8)
+    offsets = torch.tensor([0, 5])
+    onehot = torch.zeros(90, 7).scatter_(1, codes.long() + offsets, 1.0)
+    codes[4], onehot[4] = 250, 0  # an env that breaks its promise must not write elsewhere
+    case.inputs, case.scale = onehot, torch.ones(7)
+    net = case.net()
+    outputs, _, gradients = case.exact()
+    case.inputs = codes
+    net.read_codes(offsets.data_ptr(), 2)
+    case.load(net)
+    case.widths = [2]  # numbers of a row
+    assert_near(case.forward(net), outputs)
+    for found, exact in zip(case.backward(net), gradients, strict=True):
+        assert_near(found, exact)
+
+
 def test_changed_weights_are_seen_by_the_next_load() -> None:
     case = Case([9, 32, 4], 50)
     net = case.net()

@@ -57,6 +57,12 @@ def train(trainer: PuffeRL, rollouts: int = 3) -> tuple[dict[str, float], dict[s
         {"policy": {"standardise": False, "num_layers": 4}},
         {"env": {"action_space": spaces.MultiDiscrete([3, 2]), "action_mask": [1, 0, 1, 1, 1]}},
         {"env": {"observation_space": spaces.Box(0, 16, (3,), np.uint8)}},
+        {"env": {"observation_space": spaces.Box(0, 16, (3,), np.uint8)}, "policy": {"encode": "onehot"}},
+        {
+            "env": {"observation_space": spaces.Box(np.array([0, 0, 0]), np.array([7, 16, 1]), dtype=np.uint8)},
+            "policy": {"name": "lstm", "hidden_size": 16, "encode": "onehot"},
+            "minibatch_size": 32,
+        },
         {"num_envs": 300, "minibatch_size": 3000},
         {"env": {"action_space": BOX}, "update_epochs": 2},
         {"env": {"action_space": BOX}, "policy": {"log_std": "output", "squash": True}},
