@@ -12,7 +12,7 @@ from pufferlib.emulation.short_names import ShortNames
 from pufferlib.errors import EnvError
 
 PREFIX = "griddly"
-INSTALL = "pip install 'pufferlib[griddly]'"
+INSTALL = "pip install 'pufferlib[griddly]' (there are wheels for Python 3.7 to 3.11)"
 RENAMED = {"GriddlyRTS": "rts"}
 
 
