@@ -49,6 +49,7 @@ BUILT_IN = {
     "profile": Command("pufferlib.cli.profile:run", "show where the time of training goes, and write a trace"),
     "autotune": Command("pufferlib.cli.autotune:run", "find the fastest back end, workers and batch size here"),
     "check": Command("pufferlib.cli.check:run", "check that an environment or a plugin keeps its contract"),
+    "new": Command("pufferlib.cli.new:run", "make a new game or a new plugin, ready to build, test and train"),
 }
 HEAD = "usage: puffer COMMAND ...\n\nTrain and watch agents at millions of environment steps per second.\n"
 EXAMPLES = """\

@@ -1,5 +1,6 @@
 """Plugins: the records they return, the hooks they implement, and the registry that finds them. See `hookspecs`."""
 
+from pufferlib.plugins.games import find_games
 from pufferlib.plugins.hookspecs import hookimpl
 from pufferlib.plugins.loader import Plugin
 from pufferlib.plugins.registry import Registry, registry
@@ -15,6 +16,7 @@ __all__ = [
     "Plugin",
     "PolicySpec",
     "Registry",
+    "find_games",
     "hookimpl",
     "registry",
 ]
