@@ -5,11 +5,12 @@ BIN := $(VENV)/bin
 NATIVE := setup.py plugins/ocean/setup.py $(wildcard puffer_core/pufferlib/native/*.[hp]* plugins/ocean/pufferlib_ocean/*.h plugins/ocean/pufferlib_ocean/*/*.h)
 ENV_NAME ?= ocean-breakout
 
-.PHONY: help train test lint type docs bench dist clean
+.PHONY: help train test test-nmmo test-microrts lint type docs bench dist clean
 
 help:
 	@echo "make train   install into $(VENV) and train $(ENV_NAME)   (ENV_NAME=ocean-pong ARGS='--train.seed 2')"
 	@echo "make test    install what the tests need and run them all"
+	@echo "make test-nmmo | test-microrts   the real packages, each in a virtual environment of its own"
 	@echo "make lint | type | docs | bench | dist | clean"
 
 $(BIN)/python:
@@ -32,6 +33,20 @@ test: $(VENV)/dev.stamp
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2 --dist loadfile --ignore plugins/ray $(ARGS)
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q plugins/ray $(ARGS)  # a cluster of two nodes wants the machine for itself
 
+# Packages that want a virtual environment of their own, $(VENV)-nmmo and so on. PYTHON=python3.10 works as well.
+test-nmmo test-microrts: test-%: $(VENV)-%/test.stamp
+	OMP_NUM_THREADS=1 $(VENV)-$*/bin/python -m pytest -q plugins/$* $(ARGS)
+
+$(VENV)-nmmo/test.stamp: BUILT = --no-build-isolation --no-binary nmmo nmmo==2.1.2
+$(VENV)-microrts/test.stamp: BUILT = gym-microrts==0.6.0
+
+$(VENV)-%/test.stamp: plugins/%/pyproject.toml pyproject.toml
+	$(PYTHON) -m venv $(VENV)-$*
+	$(VENV)-$*/bin/python -m pip install --quiet --upgrade pip
+	$(VENV)-$*/bin/python -m pip install --quiet setuptools hypothesis -e . -e plugins/pettingzoo -e plugins/$*[test]
+	$(VENV)-$*/bin/python -m pip install --quiet --no-deps --ignore-requires-python $(BUILT)
+	@touch $@
+
 lint: $(VENV)/dev.stamp
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -52,5 +67,5 @@ dist: $(VENV)/dev.stamp
 	for plugin in plugins/*/; do $(BIN)/python -m build --no-isolation --outdir dist $$plugin || exit 1; done
 
 clean:
-	rm -rf $(VENV) build dist plugins/*/build
+	rm -rf $(VENV) $(VENV)-* build dist plugins/*/build
 	find . -name '*.so' -o -name '*.egg-info' -prune | xargs rm -rf

@@ -17,6 +17,7 @@ PROVIDERS = {
     "nle": "nethack",
     "crafter": "crafter",
     "nmmo": "nmmo",
+    "neuralmmo": "nmmo",
     "griddly": "griddly",
     "microrts": "microrts",
     "gpudrive": "gpudrive",
