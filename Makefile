@@ -24,6 +24,7 @@ $(VENV)/run.stamp: $(BIN)/python requirements.txt pyproject.toml plugins/ocean/p
 
 $(VENV)/dev.stamp: $(VENV)/run.stamp requirements-dev.txt $(wildcard plugins/*/pyproject.toml)
 	$(BIN)/python -m pip install --quiet -r requirements-dev.txt
+	$(BIN)/python -m pip install --quiet --no-deps nle==1.3.0 minihack==1.0.2  # nle's metadata wants an older gymnasium
 	@touch $@
 
 train: $(VENV)/run.stamp
