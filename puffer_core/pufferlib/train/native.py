@@ -39,8 +39,8 @@ def native_network(policy: nn.Module, distribution: Any, device: torch.device) -
     """The fast way to run `policy`, or None where torch has to.
 
     It takes an MLP, or an LSTM or MinGRU on the same encoder, as it came (no subclass, no hooks), on the CPU, over plain Box
-    observations of float32 or uint8, one-hot or not. The losses are made along the way for Discrete and MultiDiscrete actions of at most
-    MAX_LOGITS options, for others by torch, between a pass forward and one forward and back.
+    observations of float32 or uint8, one-hot or not. The losses are made along the way for Discrete and MultiDiscrete actions
+    of at most MAX_LOGITS options, for others by torch, between a pass forward and one forward and back.
     """
     if _dense is None or device.type != "cpu" or type(policy) not in (MLP, LSTM, MinGRU):
         return None
