@@ -94,7 +94,7 @@ def understand(command: str, *words: str) -> None:
     if command == "train" and "--help" not in words:
         arguments = scan(words)
         train.read_settings(arguments, arguments.take("resume"))
-    elif command == "eval":
+    elif command in ("eval", "play"):
         eval.read_request(scan(words, switches=("deterministic",)))
     elif command == "match":
         match.read_request(scan(words, switches=("deterministic",)))

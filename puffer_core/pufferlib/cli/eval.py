@@ -1,10 +1,9 @@
-"""`puffer eval RUN_OR_ENV`: measure returns, record a video, or watch and play in a window."""
+"""`puffer eval RUN_OR_ENV`: measure returns, or record a video. In a window it is `puffer play`."""
 
 from __future__ import annotations
 
 import functools
 import inspect
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -27,7 +26,7 @@ usage: puffer eval RUN_OR_ENV [flags]
 Play episodes and print their returns. RUN_OR_ENV is a run directory, a checkpoint file in one, or the name of an environment.
 
   --episodes N          how many episodes (10; in a window: until it is closed)
-  --render MODE         none; rgb_array: frames for --video; human: a window, playable with the game's keys (none)
+  --render MODE         none; rgb_array: frames for --video; human: a window, as `puffer play` opens it (none)
   --video FILE          record the first world: .mp4, .webm, .mkv or .gif
   --fps N               steps per second of a video or window (as the game suggests)
   --policy WHAT         random, or a run directory or checkpoint (the run's own; for an environment: random)
@@ -40,7 +39,6 @@ Play episodes and print their returns. RUN_OR_ENV is a run directory, a checkpoi
 
   puffer eval runs/ocean-breakout/... --episodes 100
   puffer eval runs/ocean-breakout/... --episodes 1 --video out.mp4
-  puffer eval ocean-pong --render human
 """
 SETTINGS = {
     "episodes": Setting(Kind("int", low=1, high=10**9)),
@@ -87,17 +85,21 @@ def run(argv: list[str]) -> int:
         print(HELP, end="")
         return 0
     request = read_request(arguments)
-    return play(request) if request.is_human else measure(request)
+    if request.is_human:
+        from pufferlib.cli.play import play
+
+        return play(request)
+    return measure(request)
 
 
 # ---------------------------------------------------------------- what is asked for
 
 
-def read_request(arguments: Arguments) -> Request:
+def read_request(arguments: Arguments, command: str = "puffer eval") -> Request:
     """Check everything that can be checked before an env is made. Raises ConfigError, EnvNotFoundError or CheckpointError."""
-    arguments.at_most(1, "puffer eval")
+    arguments.at_most(1, command)
     if not arguments.positional:
-        raise ConfigError("what? `puffer eval RUN_OR_ENV`: a run directory, or an environment such as ocean-breakout; see --help")
+        raise ConfigError(f"what? `{command} RUN_OR_ENV`: a run directory, or an environment such as ocean-breakout; see --help")
     options = {key: setting.default for key, setting in SETTINGS.items()}
     options.update({given.key: SCHEMA.convert(given) for given in arguments.flags if not given.key.startswith("env.")})
     check_options(options)
@@ -262,86 +264,3 @@ def print_table(episodes: list[Episode]) -> None:
 def show(value: float) -> str:
     """Whole numbers whole, others to three decimals."""
     return f"{value:.0f}" if value == round(value) and abs(value) < 1e12 else f"{value:.3f}"
-
-
-# ---------------------------------------------------------------- a window
-
-
-def play(request: Request) -> int:
-    """Watch and play until the window is closed or the episodes are over; print the table of what was finished."""
-    from pufferlib.eval import Actor, RandomActor
-    from pufferlib.render.play import WindowPlayer
-    from pufferlib.vector.seeding import env_seeds
-
-    options = request.options
-    spec, target = find_target(request.env_name)
-    env, seen = one_world(request, spec, target)
-    try:
-        policy = build_policy(request, seen)
-        actor: Any = None
-        if policy is not None:
-            actor = Actor(
-                policy, env.single_action_space, env.num_agents, deterministic=options["deterministic"], seed=options["seed"],
-                device=options["device"],
-            )  # fmt: skip
-        elif options["policy"] == RANDOM or not getattr(target, "keys", None):
-            actor = RandomActor(env.single_action_space, env.num_agents, env.action_mask_size, options["seed"])
-        tally = Tally(env)
-        player = WindowPlayer(
-            env, actor, title=f"{request.env_name} - pufferlib", steps_per_second=steps_per_second(request, env),
-            seed=None if options["seed"] is None else env_seeds(options["seed"], 1), on_step=tally.add, on_reset=tally.restart,
-            keys=getattr(target, "keys", {}), idle_action=getattr(target, "idle_action", 0),
-        )  # fmt: skip
-        with player.window:
-            player.run(lambda: 0 < (options["episodes"] or 0) <= len(tally.episodes))
-        if tally.episodes:
-            print_table(tally.episodes)
-        else:
-            print("no episode was finished", file=sys.stderr)
-    finally:
-        env.close()
-    return 0
-
-
-def one_world(request: Request, spec: Any, target: Any) -> tuple[Any, Any]:
-    """A batch of one world, and the same as the policy sees it, with the wrappers of observations that there are."""
-    import pufferlib
-    from pufferlib.makers import env_maker
-    from pufferlib.vector.batches import as_batch
-
-    if not request.wrappers.change_observations:
-        env = env_maker(target, {**spec.kwargs, **request.env_kwargs}, frames_mode(target))(num_envs=1)
-        return env, env
-    bare = pufferlib.make(request.env_name, backend="serial", render_mode=frames_mode(target), **request.env_kwargs)
-    try:
-        seen = request.wrappers.around_observations(bare)
-        return as_batch(seen), seen
-    except BaseException:
-        bare.close()
-        raise
-
-
-class Tally:
-    """The episodes that are played in a window."""
-
-    def __init__(self, env: Any) -> None:
-        self.episodes: list[Episode] = []
-        self._env = env
-        self._returns, self._lengths = np.zeros(env.num_agents), np.zeros(env.num_agents, np.int64)
-
-    def add(self, rewards: Any, terminals: Any, truncations: Any) -> None:
-        """One step."""
-        from pufferlib.eval import Episode
-
-        living = self._env.masks
-        self._returns += np.where(living, rewards, 0)
-        self._lengths += living
-        ended = ((terminals | truncations) & living).nonzero()[0]
-        score = self._env.drain_log().get("score") if len(ended) else None
-        for row in ended:
-            self.episodes.append(Episode(int(row), float(self._returns[row]), int(self._lengths[row]), score, len(ended)))
-            self._returns[row], self._lengths[row] = 0, 0
-
-    def restart(self) -> None:
-        """The user began a new episode; the one that was left does not count."""
-        self._returns[:], self._lengths[:] = 0, 0

@@ -40,7 +40,8 @@ class Command(NamedTuple):
 
 BUILT_IN = {
     "train": Command("pufferlib.cli.train:run", "train a policy on an environment"),
-    "eval": Command("pufferlib.cli.eval:run", "watch a run, record a video, or measure returns"),
+    "eval": Command("pufferlib.cli.eval:run", "measure returns, or record a video"),
+    "play": Command("pufferlib.cli.play:run", "play in a window, alone or in turn with a policy"),
     "match": Command("pufferlib.cli.match:run", "let two policies play a two-player game against each other"),
     "export": Command("pufferlib.cli.export:run", "write a run's policy as ONNX, TorchScript, torch.export or flat weights"),
     "list": Command("pufferlib.cli.list_envs:run", "list the environments"),
@@ -56,7 +57,7 @@ EXAMPLES = """\
   puffer train ocean-breakout                     train with the tuned preset
   puffer train ocean-squared --train.total-timesteps 1e6 --tag first
   puffer train --resume runs/ocean-breakout/...   go on where it stopped
-  puffer eval runs/ocean-breakout/... --render human
+  puffer play runs/ocean-breakout/...             watch the policy; take over with the keyboard
   puffer COMMAND --help                           all settings of a command
 """
 

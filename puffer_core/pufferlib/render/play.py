@@ -1,7 +1,7 @@
 """Watch a policy play one world in a window, or play it yourself.
 
 A game key takes the agent over from the policy, Enter gives it back. Tab goes to the next agent. The other keys are the same in
-every game and stand in the help line below the picture; where a game uses one of them itself, the game wins.
+every game and stand below the picture, with who plays and what was reached; where a game uses one of them itself, the game wins.
 """
 
 from __future__ import annotations
@@ -23,6 +23,8 @@ from pufferlib.render.window import Input, Window
 SLOWEST, FASTEST = 0.5, 960.0
 """Steps per second that + and - stay within."""
 PICTURE_S = 1 / 60
+LINE_CHARS = 72
+"""Of the help: 640 pixels of readable letters."""
 MANY_COMMANDS = 1000
 """Beyond these the rasteriser draws the picture: a window takes about 5 us a command, being driven from Python."""
 ALIASES = {"plus": "+", "keypad_plus": "+", "minus": "-", "keypad_minus": "-", "escape": "Esc", "tab": "Tab", "enter": "Enter"}
@@ -45,6 +47,7 @@ class WindowPlayer:
     env: a PufferEnv of one env with `draw_commands()`, or with a `render()` that gives frames
     actor: who plays while the user does not; None: the agents idle
     steps_per_second: at first; + and - double and halve it
+    status: called with the agent shown, gives a line of what was reached so far
     on_step: called after each step with (rewards, terminals, truncations), and `on_reset` when the user resets
     keys, idle_action: None: the env's own attributes of these names; see `KeyMap`
     window: an open window to use; None: one is opened
@@ -61,13 +64,14 @@ class WindowPlayer:
         seed: Any = None,
         on_step: Callable[[Array, Array, Array], None] | None = None,
         on_reset: Callable[[], None] | None = None,
+        status: Callable[[int], str] = lambda agent: "",
         keys: Mapping[str, Any] | None = None,
         idle_action: Any = None,
         window: Window | None = None,
     ) -> None:
         self.env, self.actor = env, actor
         self.rate = min(max(steps_per_second, SLOWEST), FASTEST)
-        self.on_step, self.on_reset = on_step, on_reset
+        self.on_step, self.on_reset, self.status = on_step, on_reset, status
         keys = getattr(env, "keys", {}) if keys is None else keys
         idle = getattr(env, "idle_action", 0) if idle_action is None else idle_action
         self.cursor = Cursor(env) if isinstance(env, NativeEnv) and env.cursor_spots() else None
@@ -122,6 +126,10 @@ class WindowPlayer:
                 self.is_manual = not self.is_manual
             elif name == "p":
                 self.paused = not self.paused
+            elif name == "n":
+                self.paused = True
+                if not self.is_waiting():
+                    self.step()
             elif name in "+-":
                 self.rate = min(max(self.rate * (2 if name == "+" else 0.5), SLOWEST), FASTEST)
         return False
@@ -171,21 +179,23 @@ class WindowPlayer:
         return self.env.steer(self.observations[self.agent], wish) if isinstance(self.env, NativeEnv) else wish
 
     def help_line(self) -> str:
-        """Who plays, and the keys."""
+        """Who plays and what was reached, in the first line; the keys, in those below."""
         game = self._game_keys()
         who = "you play" if self.is_manual else "the policy plays" if self.actor else "nobody plays"
         if self.env.num_agents > 1 and self.is_manual:
             who += f" agent {self.agent + 1} of {self.env.num_agents}"
-        parts = [who]
+        facts = [who, self.status(self.agent), f"{self.rate:g} steps/s", "paused" if self.paused else ""]
+        keys = []
         if self.keys:
-            parts.append(f"{describe_keys(game)}: play")
+            keys.append(f"{describe_keys(game)}: play")
         if self.keys and self.actor and "enter" not in game:
-            parts.append(f"Enter: {'policy' if self.is_manual else 'you'}")
+            keys.append(f"Enter: {'policy' if self.is_manual else 'you'}")
         if self.env.num_agents > 1 and self.keys and "tab" not in game:
-            parts.append("Tab: next agent")
-        parts.append(f"+/-: {self.rate:g} steps/s")
-        parts += [text for key, text in (("p", "P: go on" if self.paused else "P: pause"), ("r", "R: reset")) if key not in game]
-        return "  ".join([*parts, "Esc: quit"])
+            keys.append("Tab: next agent")
+        for key, text in (("p", "P: go on" if self.paused else "P: pause"), ("n", "N: one step"), ("r", "R: reset")):
+            if key not in game:
+                keys.append(text)
+        return "\n".join(["  ".join(filter(None, facts)), *wrapped([*keys, "+/-: speed", "Esc: quit"])])
 
     def _game_keys(self) -> tuple[str, ...]:
         """Those that mean something to the game, the cursor's first."""
@@ -204,6 +214,16 @@ class WindowPlayer:
         if frame is None:
             raise RenderError(f"{type(self.env).__name__}.render() gives no frame; make the env with render_mode='rgb_array'")
         return np.asarray(frame, np.uint8)
+
+
+def wrapped(parts: list[str]) -> list[str]:
+    """The parts, two spaces apart, on lines of at most LINE_CHARS."""
+    lines = [""]
+    for part in parts:
+        if lines[-1] and len(lines[-1]) + 2 + len(part) > LINE_CHARS:
+            lines.append("")
+        lines[-1] += f"  {part}" if lines[-1] else part
+    return lines
 
 
 def describe_keys(names: tuple[str, ...]) -> str:

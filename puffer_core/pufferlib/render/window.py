@@ -20,15 +20,16 @@ from pufferlib.errors import RenderError
 from pufferlib.native.env import DrawCommands
 from pufferlib.render.commands import Frame, Kind
 
-NO_RAYLIB = "a window needs raylib: pip install 'pufferlib[render]', or use --render rgb_array"
+NO_RAYLIB = "a window needs raylib: pip install 'pufferlib[render]'; without one, puffer eval ... --video out.mp4"
 NO_DISPLAY = (
-    "no window could be opened: there is no display, or it has no OpenGL 3.3. Use --render rgb_array --video out.mp4 here, "
-    "set DISPLAY, or run under a virtual display: xvfb-run -a puffer eval ... (Debian: apt install xvfb libgl1 libgl1-mesa-dri)"
+    "no window could be opened: there is no display, or it has no OpenGL 3.3. Record a video (puffer eval ... --video out.mp4), "
+    "set DISPLAY, or run under a virtual display: xvfb-run -a puffer play ... (Debian: apt install xvfb libgl1 libgl1-mesa-dri)"
 )
 LOG_NONE, RESIZABLE, MSAA_4X = 7, 0x4, 0x20
-BAR_PX = 28
-"""Height of the help line below the canvas."""
-BAR_COLOR, HELP_COLOR = 0x0B0E14FF, 0xB8C0CCFF
+LINE_PX, LINES = 20, 3
+BAR_PX = LINE_PX * LINES + 8
+"""Height of the help lines below the canvas."""
+BAR_COLOR, STATUS_COLOR, HELP_COLOR = 0x0B0E14FF, 0xE6EDF3FF, 0x8B98A5FF
 FONTS_KEPT = 24
 ASCII = "".join(map(chr, range(32, 127)))
 KEY_CODES = {
@@ -95,7 +96,10 @@ class Window:
     # ------------------------------------------------------------ pictures
 
     def show(self, picture: DrawCommands | Array, help_line: str = "") -> None:
-        """Show draw commands or a frame, uint8[height, width, 3], and wait for the screen (at most 60 pictures a second)."""
+        """Show draw commands or a frame, uint8[height, width, 3], and wait for the screen (at most 60 pictures a second).
+
+        help_line: shown below it, the first of its lines (at most LINES) brighter than the others
+        """
         rl = self.rl
         rl.BeginDrawing()
         rl.ClearBackground(rgba(BAR_COLOR))
@@ -115,8 +119,11 @@ class Window:
         else:
             self._play(picture)
         rl.EndScissorMode()
-        size = min(20.0, 1.6 * screen_width / max(len(help_line), 1))
-        self._text(help_line.encode("ascii", "replace"), 8.0, screen_height + (BAR_PX - size) / 2, size, HELP_COLOR)
+        lines = help_line.split("\n")[:LINES]
+        size = min(LINE_PX - 4.0, 1.6 * (screen_width - 16) / max(*map(len, lines), 1))
+        for i, line in enumerate(lines):
+            y = screen_height + 4 + i * LINE_PX + (LINE_PX - size) / 2
+            self._text(line.encode("ascii", "replace"), 8.0, y, size, HELP_COLOR if i else STATUS_COLOR)
         rl.EndDrawing()
 
     def _play(self, picture: DrawCommands) -> None:

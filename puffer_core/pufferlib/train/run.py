@@ -289,7 +289,7 @@ class Session(Loop):
             print(f"best      {relative(best)}, {self.ranking.name} {number(self.ranking.value(int(best.stem)))}")
         if drawn:
             print(f"curve     {relative(self.run_dir.curve_file)}")
-        print(f"watch     puffer eval {relative(self.run_dir.path)} --render human", flush=True)
+        print(f"watch     puffer play {relative(self.run_dir.path)}", flush=True)
 
 
 def draw(config: RunConfig, run: RunDirectory) -> bool:

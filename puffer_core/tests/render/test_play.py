@@ -11,8 +11,8 @@ from gymnasium.spaces import Box, Discrete
 from pufferlib.env import PufferEnv
 from pufferlib.errors import RenderError
 from pufferlib.native.env import DrawCommands
-from pufferlib.render.play import FASTEST, WindowPlayer
-from pufferlib.render.window import Input
+from pufferlib.render.play import FASTEST, LINE_CHARS, WindowPlayer
+from pufferlib.render.window import LINES, Input
 
 
 class Counter(PufferEnv):
@@ -169,6 +169,45 @@ def test_run_ends_when_the_window_closes_and_pause_stops_the_steps():
     assert len(game.env.taken) == 0
     assert len(game.window.help) == 52
     assert "P: go on" in game.window.help[-1]
+
+
+def test_n_pauses_and_takes_one_step():
+    game = player(Always())
+    for expected in (1, 2):
+        game.handle(press("n"))
+        assert game.paused and len(game.env.taken) == expected
+    game.handle(press("p"))
+    assert not game.paused
+
+
+def test_n_does_not_move_for_the_user_in_a_game_of_turns():
+    env = Turns()
+    game = WindowPlayer(env, window=Script())
+    game.handle(press("n"))
+    assert env.taken == []
+    game.handle(press("left", "n"))
+    assert env.taken == [[1, 0]]
+
+
+def test_the_help_tells_who_plays_what_was_reached_and_every_key():
+    game = player(Always(), steps_per_second=10, status=lambda agent: f"return {agent}.5")
+    first, *keys = game.help_line().split("\n")
+    assert first == "the policy plays  return 0.5  10 steps/s"
+    assert all(len(line) <= LINE_CHARS for line in keys) and len(keys) < LINES
+    shown = [
+        "left/right: play",
+        "Enter: you",
+        "Tab: next agent",
+        "P: pause",
+        "N: one step",
+        "R: reset",
+        "+/-: speed",
+        "Esc: quit",
+    ]
+    for key in shown:
+        assert sum(key in line for line in keys) == 1, key
+    game.handle(press("tab", "left", "p"))
+    assert game.help_line().split("\n")[0] == "you play agent 2 of 2  return 1.5  10 steps/s  paused"
 
 
 def test_run_ends_when_it_is_done():

@@ -153,13 +153,14 @@ def test_a_game_is_played_with_the_keyboard(open_window):
     assert env.observations[0, 4] < before  # the paddle went left
 
 
-def test_the_command_plays_until_the_episodes_are_over(display, monkeypatch, capsys):
+@pytest.mark.parametrize("command", [["play"], ["eval", "--render", "human"]], ids=["play", "eval"])
+def test_the_command_plays_until_the_episodes_are_over(display, monkeypatch, capsys, command):
     pytest.importorskip("pufferlib_ocean", reason="the ocean package is not installed")
     from pufferlib.cli.main import main
 
     monkeypatch.setenv("DISPLAY", display)
-    command = ["eval", "ocean-bandit", "--render", "human", "--policy", "random", "--episodes", "2", "--fps", "960"]
-    assert main(command) == 0
+    flags = ["--policy", "random", "--episodes", "2", "--fps", "960"]
+    assert main([command[0], "ocean-bandit", *command[1:], *flags]) == 0
     table = [line.split() for line in capsys.readouterr().out.splitlines()]
     assert table[0] == ["episode", "return", "length", "score"]
     assert [row[0] for row in table[1:4]] == ["1", "2", "mean"]
@@ -172,7 +173,7 @@ def test_without_a_display_the_error_names_the_remedy():
     clean = {name: value for name, value in os.environ.items() if name not in ("DISPLAY", "WAYLAND_DISPLAY")}
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=clean, timeout=60)
     assert "RenderError" in done.stderr
-    assert "--render rgb_array" in done.stderr
+    assert "--video out.mp4" in done.stderr and "xvfb-run -a puffer play" in done.stderr
     assert "RAYLIB" not in done.stderr + done.stdout
 
 

@@ -64,7 +64,7 @@ def test_a_run_leaves_its_settings_metrics_checkpoints_and_curve(folder, capsys,
     assert config["policy"]["num_layers"] >= 1
     assert config["run"]["command"][:3] == ["puffer", "train", "ocean-squared"]
     out = capsys.readouterr().out
-    for text in (f"runs/ocean-squared/{run.name}", "512", "puffer eval", "--render human", "curve.png"):
+    for text in (f"runs/ocean-squared/{run.name}", "512", "puffer play", "curve.png"):
         assert text in out
 
 
