@@ -25,6 +25,7 @@ $(VENV)/run.stamp: $(BIN)/python requirements.txt pyproject.toml plugins/ocean/p
 $(VENV)/dev.stamp: $(VENV)/run.stamp requirements-dev.txt $(wildcard plugins/*/pyproject.toml)
 	$(BIN)/python -m pip install --quiet -r requirements-dev.txt
 	$(BIN)/python -m pip install --quiet --no-deps nle==1.3.0 minihack==1.0.2  # nle's metadata wants an older gymnasium
+	-$(BIN)/python -m pip install --quiet --no-deps procgen2==0.10.7 gym3==0.3.3  # wants an older numpy; no wheel for every Python
 	@touch $@
 
 train: $(VENV)/run.stamp

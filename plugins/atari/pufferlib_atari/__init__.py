@@ -1,0 +1,1 @@
+"""Atari games as PufferEnv batches. `plugin` declares the names, `env` does the work; importing this loads neither."""

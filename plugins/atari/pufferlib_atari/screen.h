@@ -1,0 +1,116 @@
+/* One picture from two screens: the brighter of both at each pixel, averaged over areas.
+ *
+ * Averages are those of OpenCV's INTER_AREA bit for bit, at a fraction of its time: sums are exact integers, and only an average
+ * that lies right between two levels (x.5) depends on how rounding errors fall. Those few are computed once more, in float32 and
+ * in OpenCV's order.
+ */
+#ifndef PUFFERLIB_ATARI_SCREEN_H
+#define PUFFERLIB_ATARI_SCREEN_H
+
+#include <math.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* How `source` pixels in a line become `target` ones. Pixel i is the sum of count[i] pixels from first[i] on, with weights
+ * weight[i * taps ...], divided by total. */
+typedef struct {
+    int source, target, taps, total;
+    const int32_t *first;
+    const int32_t *count;
+    const uint16_t *weight;
+} Axis;
+
+typedef struct {
+    Axis rows, columns;
+    uint8_t *brighter; /* [rows.source * columns.source] */
+    uint16_t *line;    /* [columns.source + columns.taps]: one row of the result, not yet shrunk along the columns; zeros behind it */
+    uint32_t *sums;    /* [columns.target] */
+} Shrink;
+
+/* The pixel as OpenCV rounds it: float32, along each row first, then over the rows; half to even. */
+static uint8_t tied_pixel(const Shrink *s, int row, int column, uint32_t sum) {
+    const Axis *r = &s->rows, *c = &s->columns;
+    if (r->source % r->target == 0 && c->source % c->target == 0) { /* whole pixels: integer sums, times one over the area */
+        if (r->source == 2 * r->target && c->source == 2 * c->target) {
+            return (uint8_t)((sum + 2) >> 2);
+        }
+        return (uint8_t)lrintf((float)sum * (1.0f / (float)(r->total * c->total)));
+    }
+    float total = 0;
+    for (int i = 0; i < r->count[row]; i++) {
+        const uint8_t *pixel = s->brighter + (size_t)(r->first[row] + i) * c->source + c->first[column];
+        float along = 0;
+        for (int k = 0; k < c->count[column]; k++) {
+            along += (float)pixel[k] * ((float)c->weight[column * c->taps + k] / (float)c->total);
+        }
+        total += along * ((float)r->weight[row * r->taps + i] / (float)r->total);
+    }
+    return (uint8_t)lrintf(total);
+}
+
+static void brighter_of(const uint8_t *restrict a, const uint8_t *restrict b, uint8_t *restrict out, int count) {
+    for (int i = 0; i < count; i++) {
+        out[i] = a[i] > b[i] ? a[i] : b[i];
+    }
+}
+
+/* Weights of a line sum up to at most 257 (checked when the Shrink is made), so sums fit into 16 bits. */
+static void add_row(uint16_t *restrict line, const uint8_t *restrict row, uint16_t weight, int count) {
+    for (int i = 0; i < count; i++) {
+        line[i] = (uint16_t)(line[i] + weight * row[i]);
+    }
+}
+
+/* sums[i]: a row's exact sums, out of rows.total * columns.total. Atari's 160 pixels become 84 by two or three each. */
+static void sum_along(const Axis *c, const uint16_t *line, uint32_t *sums) {
+    const uint16_t *weight = c->weight;
+    for (int i = 0; i < c->target; i++, weight += c->taps) {
+        const uint16_t *from = line + c->first[i];
+        if (c->taps == 3) {
+            sums[i] = (uint32_t)weight[0] * from[0] + (uint32_t)weight[1] * from[1] + (uint32_t)weight[2] * from[2];
+            continue;
+        }
+        sums[i] = 0;
+        for (int k = 0; k < c->taps; k++) {
+            sums[i] += (uint32_t)weight[k] * from[k];
+        }
+    }
+}
+
+/* Sums to averages, halves up. Returns whether there were halves. */
+static int round_row(const uint32_t *restrict sums, uint8_t *restrict out, int count, int total) {
+    const double inverse = 0.5 / total;
+    int halves = 0;
+    for (int i = 0; i < count; i++) {
+        const int above = 2 * (int)sums[i] + total;                  /* sum / total + 1/2, times twice the total */
+        const int rounded = (int)(((double)above + 0.5) * inverse); /* the 0.5 keeps it off the edge between two integers */
+        halves |= rounded * 2 * total == above;
+        out[i] = (uint8_t)rounded;
+    }
+    return halves;
+}
+
+/* a, b: [rows.source * columns.source]; out: [rows.target * columns.target]. */
+static void shrink_brighter(const Shrink *s, const uint8_t *a, const uint8_t *b, uint8_t *out) {
+    const Axis *r = &s->rows, *c = &s->columns;
+    const uint32_t total = (uint32_t)(r->total * c->total);
+    brighter_of(a, b, s->brighter, r->source * c->source);
+    for (int row = 0; row < r->target; row++, out += c->target) {
+        for (int i = 0; i < c->source; i++) {
+            s->line[i] = 0;
+        }
+        for (int i = 0; i < r->count[row]; i++) {
+            add_row(s->line, s->brighter + (size_t)(r->first[row] + i) * c->source, r->weight[row * r->taps + i], c->source);
+        }
+        sum_along(c, s->line, s->sums);
+        if (round_row(s->sums, out, c->target, (int)total)) {
+            for (int i = 0; i < c->target; i++) {
+                if (2 * s->sums[i] + total == 2 * total * out[i]) {
+                    out[i] = tied_pixel(s, row, i, s->sums[i]);
+                }
+            }
+        }
+    }
+}
+
+#endif

@@ -1,0 +1,47 @@
+"""Pictures are OpenCV's, bit for bit."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pufferlib_atari._screen import AreaShrink
+
+cv2 = pytest.importorskip("cv2", reason="the reference: pip install opencv-python-headless")
+
+
+def by_opencv(a, b, target):
+    return cv2.resize(np.maximum(a, b), target[::-1], interpolation=cv2.INTER_AREA)
+
+
+@pytest.mark.parametrize(
+    "target", [(84, 84), (42, 42), (105, 80), (70, 80), (42, 32), (210, 160), (210, 80), (83, 81), (84, 160), (100, 7), (1, 1)]
+)
+@pytest.mark.parametrize("levels", [2, 5, 256], ids="levels={}".format)
+def test_pictures_of_noise(target, levels):
+    """Few levels make many averages that lie right between two integers."""
+    shrink, out, rng = AreaShrink((210, 160), target), np.empty(target, np.uint8), np.random.default_rng(levels)
+    for _ in range(5):
+        a, b = (rng.integers(levels, size=(2, 210, 160)) * (255 // (levels - 1))).astype(np.uint8)
+        shrink(a, b, out)
+        np.testing.assert_array_equal(out, by_opencv(a, b, target))
+
+
+@settings(max_examples=60, deadline=None)
+@given(data=st.data(), source=st.tuples(st.integers(1, 257), st.integers(1, 200)), seed=st.integers(0, 2**32))
+def test_any_sizes(data, source, seed):
+    target = tuple(data.draw(st.integers(1, size)) for size in source)
+    a, b = np.random.default_rng(seed).integers(256, size=(2, *source), dtype=np.uint8)
+    out = np.empty(target, np.uint8)
+    AreaShrink(source, target)(a, b, out)
+    np.testing.assert_array_equal(out, by_opencv(a, b, target))
+
+
+def test_sizes_that_cannot_be():
+    with pytest.raises(ValueError, match=r"height 211 must be in \[1, 210\]"):
+        AreaShrink((210, 160), (211, 84))
+    with pytest.raises(ValueError, match="too high"):
+        AreaShrink((509, 160), (84, 84))
+    small = np.zeros((10, 10), np.uint8)
+    with pytest.raises(ValueError, match=r"\[10, 10\] instead of \[210, 160\]"):
+        AreaShrink((210, 160), (84, 84))(small, small, small)

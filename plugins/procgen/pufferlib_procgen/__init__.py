@@ -1,0 +1,1 @@
+"""Procgen as PufferEnv batches. `plugin` declares the names, `env` does the work; importing this loads neither."""

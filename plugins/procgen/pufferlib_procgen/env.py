@@ -1,0 +1,151 @@
+"""Procgen's gym3 API as one PufferEnv batch: the games are vectorised in C++ already, so there are no processes for each.
+
+What the API allows: where an episode ends, it shows the next one's first picture and never the ended one's last. So
+`final_observations` hold the last picture that was shown: the one on which the last action was chosen, one step before the end.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from gymnasium.spaces import Box, Discrete
+
+from pufferlib.buffers import Array, Buffers
+from pufferlib.emulation.actions import ActionCodec
+from pufferlib.emulation.episodes import EpisodeLog
+from pufferlib.env import PufferEnv
+from pufferlib.errors import ConfigError, EnvError
+from pufferlib.vector.shape import available_cpus
+from pufferlib_procgen.games import INSTALL, TIME_LIMITS, check_game
+
+NUM_ACTIONS = 15
+RESET = -1
+"""The action that ends an episode at once."""
+
+
+class Procgen(PufferEnv):
+    """`num_envs` worlds of one game in one call of Procgen.
+
+    game: one of the 16, such as coinrun
+    distribution_mode: easy, hard, extreme, memory or exploration; not every game has the last three
+    num_levels: how many levels there are; 0: all
+    start_level: the first one's number
+    num_threads: Procgen's own; None: one for each core, or none for a single world
+    render_mode: None or "rgb_array", the first world's picture of 512 x 512
+    options: what else Procgen takes: use_backgrounds, center_agent, restrict_themes, use_monochrome_assets, use_generated_assets,
+        paint_vel_info, use_sequential_levels
+
+    Observations are uint8[64, 64, 3]. A world's seed, not its place, decides its levels and all else that is random. An episode
+    that lasts as long as the game lets it is truncated, any other end is terminal. `drain_log` has `episode_return`,
+    `episode_length` and `level_complete`. Raises ConfigError for what Procgen would abort the process on.
+    """
+
+    metadata: dict[str, Any] = {"render_modes": ["rgb_array"], "render_fps": 15}
+
+    def __init__(
+        self,
+        game: str,
+        num_envs: int = 1,
+        buf: Buffers | None = None,
+        render_mode: str | None = None,
+        *,
+        distribution_mode: str = "hard",
+        num_levels: int = 0,
+        start_level: int = 0,
+        num_threads: int | None = None,
+        **options: bool,
+    ) -> None:
+        check_game(game, distribution_mode, num_levels, start_level, options)
+        if render_mode not in (None, "rgb_array"):
+            raise ConfigError(f"render_mode must be None or 'rgb_array', got {render_mode!r}")
+        if num_threads is None:
+            num_threads = min(available_cpus(), num_envs) if num_envs > 1 else 0
+        if not isinstance(num_threads, int) or not 0 <= num_threads <= 4096:
+            raise ConfigError(f"num_threads must be an integer in [0, 4096], got {num_threads!r}")
+        self.game, self.num_envs, self.num_agents, self.render_mode = game, num_envs, num_envs, render_mode
+        self._settings: dict[str, Any] = {
+            "env_name": game,
+            "distribution_mode": distribution_mode,
+            "render_mode": render_mode,
+            **options,
+        }
+        if distribution_mode != "exploration":  # which is one level, chosen by Procgen
+            self._settings |= {"num_levels": num_levels, "start_level": start_level}
+        self._worlds = self._build(num_envs, int(np.random.SeedSequence().generate_state(1)[0] >> 1), num_threads)
+        self.single_observation_space = Box(0, 255, (64, 64, 3), np.uint8)
+        self.single_action_space = Discrete(NUM_ACTIONS)
+        self._actions = ActionCodec(self.single_action_space)
+        self._time_limit = TIME_LIMITS[game]
+        self._log = EpisodeLog()
+        self._shown: Array = np.zeros((num_envs, 64, 64, 3), np.uint8)
+        """The last pictures: an array that Procgen made, and that only we hold."""
+        self._returns = np.zeros(num_envs)
+        self._lengths = np.zeros(num_envs, np.int64)
+        super().__init__(buf)
+
+    def reset(self, seed: Sequence[int] | int | None = None) -> tuple[Array, list[dict[str, Any]]]:
+        """Begin a new level in every world. seed: one per world, one for all that is spread, or None to go on drawing."""
+        if seed is None:
+            self._worlds.act(np.full(self.num_envs, RESET, np.int32))
+        else:
+            seeds = list(seed) if isinstance(seed, Sequence) else [seed + i for i in range(self.num_envs)]
+            # Procgen seeds a whole batch by one number. A world of its own for each seed (1 ms) lends its state.
+            states = [self._build(1, own & 2**31 - 1, 0).callmethod("get_state")[0] for own in seeds]
+            self._worlds.callmethod("set_state", states)
+        self._shown = self._worlds.observe()[1]["rgb"]
+        self.observations[:] = self._shown
+        self.rewards[:] = self._returns[:] = self._lengths[:] = 0
+        self.terminals[:] = self.truncations[:] = False
+        self.masks[:] = True
+        return self.observations, []
+
+    def step(self, actions: Array) -> tuple[Array, Array, Array, Array, list[dict[str, Any]]]:
+        """One step of every world. Raises ActionError for an action outside of 0 .. 14."""
+        self._actions.decode(actions, self.first_env)  # refuses what is no action; -1 would end the episode
+        self._worlds.act(actions)
+        rewards, observations, first = self._worlds.observe()
+        self.rewards[:] = rewards
+        self.observations[:] = observations["rgb"]
+        self.masks[:] = True
+        self._returns += rewards
+        self._lengths += 1
+        if first.any():
+            self._end_episodes(first)
+        else:
+            self.terminals[:] = self.truncations[:] = False
+        self._shown = observations["rgb"]
+        return self.observations, self.rewards, self.terminals, self.truncations, []
+
+    def render(self) -> Array | None:
+        """The first world, uint8[512, 512, 3]."""
+        return None if self.render_mode is None else self._worlds.get_info()[0]["rgb"]
+
+    def drain_log(self) -> dict[str, float]:
+        return self._log.drain()
+
+    def close(self) -> None:
+        if worlds := self.__dict__.pop("_worlds", None):
+            worlds.close()
+
+    def _end_episodes(self, ended: Array) -> None:
+        infos = self._worlds.get_info()
+        complete = np.array([info["prev_level_complete"] for info in infos], bool)
+        self.truncations[:] = ended & ~complete & (self._lengths >= self._time_limit)
+        self.terminals[:] = ended & ~self.truncations
+        self.final_observations[ended] = self._shown[ended]
+        for row in np.flatnonzero(ended).tolist():
+            self._log.add_episode(float(self._returns[row]), int(self._lengths[row]))
+            self._log.add_info({"level_complete": int(complete[row])})
+        self._returns[ended] = self._lengths[ended] = 0
+
+    def _build(self, num: int, seed: int, num_threads: int) -> Any:
+        try:
+            with contextlib.redirect_stderr(io.StringIO()):  # the old gym, which procgen imports, says there that it is old
+                from procgen import ProcgenGym3Env
+        except ImportError as error:
+            raise EnvError(f"Procgen cannot be imported ({type(error).__name__}: {error}); {INSTALL}") from error
+        return ProcgenGym3Env(num=num, rand_seed=seed, num_threads=num_threads, **self._settings)
