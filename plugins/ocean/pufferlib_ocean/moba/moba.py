@@ -23,8 +23,8 @@ class Moba(NativeEnv):
     128), steps until the next wave. Actions: move (stay, 8 directions clockwise from up); nothing, attack or one of three skills;
     which target to prefer (heroes, nearest, lowest hp, structures and camps). `moba_heroes.h` lists the skills.
 
-    Rows are heroes in the order of the roles, with opponent="self" those of the lower team first. A dead hero's row has mask 0 and
-    sees only the time. Score: towers taken less towers lost, 10 more for the core; perf: 1 won, 0 lost, 0.5 cut off.
+    Rows are heroes in the order of the roles, with opponent="self" those of the lower team first. A dead hero's row has mask 0
+    and sees only the time. Score: towers taken less towers lost, 10 more for the core; perf: 1 won, 0 lost, 0.5 cut off.
     """
 
     module = "pufferlib_ocean.moba._moba"

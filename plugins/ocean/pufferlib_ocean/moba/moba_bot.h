@@ -1,7 +1,8 @@
 /* Moba's bots. They act as a player does, through moves, verbs and preferences, and know what their side's windows show.
  *
- * All follow their role's lane, fight what is in range, stay out of a tower's reach until their creeps are under it, and go
- * home below a quarter of their hp. Level 1 adds skills, level 2 last hits and the weakest target. */
+ * All follow their role's lane (and go for the core once it can be hit), fight what is in range, stay out of a tower's reach
+ * until their creeps are under it, and go home below a quarter of their hp. Level 1 adds skills, level 2 last hits and the
+ * weakest target. */
 #ifndef MOBA_BOT_H
 #define MOBA_BOT_H
 
@@ -12,21 +13,19 @@
 #define MOBA_BOT_RETURNS_AT 0.9f
 
 typedef struct MobaSeen {
-    int enemies, heroes, creeps, weakest; /* in attack range; weakest: the creep of the lowest hp, or -1 */
+    int enemies, heroes, weakest; /* in attack range; weakest: the creep of the lowest hp, or -1 */
 } MobaSeen;
 
 static inline MobaSeen moba_look(const Moba *g, int hero) {
     uint8_t units[MOBA_UNITS];
-    MobaSeen seen = {0, 0, 0, -1};
+    MobaSeen seen = {0, 0, -1};
     int side = moba_side(hero), n = moba_around(g, g->x[hero], g->y[hero], moba_roles[moba_role(hero)].range, units);
     for (int i = 0; i < n; i++) {
         int unit = units[i];
         if (!moba_is_prey(g, unit, side) || moba_is_neutral(unit)) continue;
         seen.enemies++;
         seen.heroes += moba_is_hero(unit);
-        if (!moba_is_creep(unit)) continue;
-        seen.creeps++;
-        if (seen.weakest < 0 || g->hp[unit] < g->hp[seen.weakest]) seen.weakest = unit;
+        if (moba_is_creep(unit) && (seen.weakest < 0 || g->hp[unit] < g->hp[seen.weakest])) seen.weakest = unit;
     }
     return seen;
 }
@@ -40,16 +39,17 @@ static inline int moba_is_tower_busy(const Moba *g, int tower, int side) {
     return 0;
 }
 
-/* The enemy tower within whose reach a hero is, or would be one step on, without a creep to take its fire; or -1. */
-static inline int moba_feared_tower(const Moba *g, int hero) {
+/* Whether a hero is within an enemy tower's reach, or would be one step on, without a creep to take its fire. */
+static inline int moba_is_exposed(const Moba *g, int hero) {
     int side = moba_side(hero), first = MOBA_TOWER + (1 - side) * MOBA_TEAM_TOWERS;
-    for (int tower = first; tower < first + MOBA_TEAM_TOWERS; tower++)
-        if (moba_present(g, tower) && moba_distance(g, tower, hero) <= MOBA_TOWER_RANGE + 1 && !moba_is_tower_busy(g, tower, side))
-            return tower;
-    return -1;
+    for (int tower = first; tower < first + MOBA_TEAM_TOWERS; tower++) {
+        int is_close = moba_present(g, tower) && moba_distance(g, tower, hero) <= MOBA_TOWER_RANGE + 1;
+        if (is_close && !moba_is_tower_busy(g, tower, side)) return 1;
+    }
+    return 0;
 }
 
-/* Moves are turned into the map's directions; 0: none. */
+/* 0: it stays */
 static inline int moba_bot_move(const Moba *g, int hero, int target) { return moba_way(g, hero, target) + 1; }
 
 /* Between two attacks there is time for a skill. */
@@ -86,7 +86,7 @@ static inline MobaAction moba_bot_acts(Moba *g, int hero, int level) {
         action.verb = moba_bot_verb(g, hero, level, seen);
         action.prefer = moba_bot_prefers(g, hero, level, seen);
     }
-    if (h->retreats || moba_feared_tower(g, hero) >= 0) action.move = moba_bot_move(g, hero, MOBA_TO_FOUNTAIN + side);
+    if (h->retreats || moba_is_exposed(g, hero)) action.move = moba_bot_move(g, hero, MOBA_TO_FOUNTAIN + side);
     else if (seen.enemies == 0) action.move = moba_bot_move(g, hero, moba_bot_target(g, hero));
     return action;
 }

@@ -39,7 +39,10 @@ static inline void moba_draw_unit(const Moba *g, Draw *d, int unit) {
     if (!moba_present(g, unit)) return;
     if (moba_is_structure(unit)) moba_draw_structure(g, d, unit);
     else if (moba_is_hero(unit)) moba_draw_hero(g, d, unit);
-    else draw_circle(d, moba_pixel(g->x[unit]), moba_pixel(g->y[unit]), g->ranged[unit] ? 1.8f : 2.4f, moba_team_colors[moba_team(unit)]);
+    else {
+        float radius = g->ranged[unit] ? 1.8f : 2.4f;
+        draw_circle(d, moba_pixel(g->x[unit]), moba_pixel(g->y[unit]), radius, moba_team_colors[moba_team(unit)]);
+    }
 }
 
 static inline void moba_draw_panel(const Moba *g, Draw *d, int side, float y) {

@@ -31,6 +31,8 @@ static inline float moba_preference(const Moba *g, int hero, int unit, int prefe
     return moba_is_structure(unit) || moba_is_neutral(unit) ? 0.0f : 1.0f;
 }
 
+static inline int moba_is_wounded(const Moba *g, int unit) { return g->hp[unit] > 0 && g->hp[unit] < g->max_hp[unit]; }
+
 /* Of those within range, the most preferred; ties go to the first in row-major order. Enemies, or with `wounded` own heroes
  * who can be healed. -1: there is none. */
 static inline int moba_choose(const Moba *g, int hero, int range, int prefer, int wounded) {
@@ -41,7 +43,7 @@ static inline int moba_choose(const Moba *g, int hero, int range, int prefer, in
     n = moba_around(g, g->x[hero], g->y[hero], range, units);
     for (int i = 0; i < n; i++) {
         int unit = units[i];
-        int can_heal = moba_is_hero(unit) && moba_team(unit) == side && g->hp[unit] > 0 && g->hp[unit] < g->max_hp[unit];
+        int can_heal = moba_is_hero(unit) && moba_team(unit) == side && moba_is_wounded(g, unit);
         if (wounded ? !can_heal : !moba_is_prey(g, unit, side)) continue;
         float value = moba_preference(g, hero, unit, prefer);
         int order = moba_scan_order(g, unit, side);
@@ -98,7 +100,7 @@ static inline int moba_heal_all(Moba *g, int hero, int r, float amount) {
     int n = moba_around(g, g->x[hero], g->y[hero], r, units), healed = 0;
     for (int i = 0; i < n; i++) {
         int unit = units[i];
-        if (moba_team(unit) != moba_side(hero) || moba_is_structure(unit) || g->hp[unit] <= 0 || g->hp[unit] >= g->max_hp[unit]) continue;
+        if (moba_team(unit) != moba_side(hero) || moba_is_structure(unit) || !moba_is_wounded(g, unit)) continue;
         moba_heal(g, unit, amount);
         healed++;
     }
@@ -165,7 +167,8 @@ static inline int moba_carry_skill(Moba *g, int hero, int skill, const MobaActio
 
 static inline int moba_can_use(const Moba *g, int hero, int skill) {
     const MobaHero *h = &g->heroes[hero];
-    return h->level >= moba_skill_level[skill] && !h->skill_cooldown[skill] && h->mana >= moba_skills[moba_role(hero)][skill].mana;
+    int is_ready = h->level >= moba_skill_level[skill] && !h->skill_cooldown[skill];
+    return is_ready && h->mana >= moba_skills[moba_role(hero)][skill].mana;
 }
 
 static inline void moba_use_skill(Moba *g, int hero, int skill, const MobaAction *a) {

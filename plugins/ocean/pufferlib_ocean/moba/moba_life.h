@@ -62,7 +62,8 @@ static inline void moba_creep_arrives(Moba *g, int side, int lane, int is_ranged
 
 static inline void moba_wave_arrives(Moba *g) {
     for (int side = 0; side < 2; side++)
-        for (int k = 0; k < MOBA_LANES * MOBA_WAVE; k++) moba_creep_arrives(g, side, k / MOBA_WAVE, k % MOBA_WAVE >= MOBA_WAVE_MELEE);
+        for (int k = 0; k < MOBA_LANES * MOBA_WAVE; k++)
+            moba_creep_arrives(g, side, k / MOBA_WAVE, k % MOBA_WAVE >= MOBA_WAVE_MELEE);
 }
 
 static inline void moba_arrivals(Moba *g, int first) {
@@ -73,8 +74,8 @@ static inline void moba_arrivals(Moba *g, int first) {
     if ((g->t + 1) % MOBA_WAVE_STEPS == 0) moba_wave_arrives(g);
     for (int k = 0; k < 2 * MOBA_TEAM_CAMPS; k++) {
         int camp = ((k & 1) ^ first) * MOBA_TEAM_CAMPS + k / 2, neutral = MOBA_NEUTRAL + MOBA_CAMP * camp;
-        if (g->t < g->camp_returns_at[camp]) continue;
-        if (!moba_present(g, neutral) && !moba_present(g, neutral + 1) && !moba_present(g, neutral + 2)) moba_camp_arrives(g, camp);
+        int is_empty = !moba_present(g, neutral) && !moba_present(g, neutral + 1) && !moba_present(g, neutral + 2);
+        if (is_empty && g->t >= g->camp_returns_at[camp]) moba_camp_arrives(g, camp);
     }
 }
 
@@ -108,8 +109,10 @@ static inline void moba_gain_xp(Moba *g, int hero, float xp) {
 /* Enemies who are near share it, those who die in this step too. */
 static inline void moba_share_xp(Moba *g, int unit, int xp) {
     int near[MOBA_HEROES], n = 0;
-    for (int hero = 0; hero < MOBA_HEROES; hero++)
-        if (moba_team(hero) != moba_team(unit) && moba_present(g, hero) && moba_distance(g, hero, unit) <= MOBA_XP_RADIUS) near[n++] = hero;
+    for (int hero = 0; hero < MOBA_HEROES; hero++) {
+        int is_enemy = moba_team(hero) != moba_team(unit) && moba_present(g, hero);
+        if (is_enemy && moba_distance(g, hero, unit) <= MOBA_XP_RADIUS) near[n++] = hero;
+    }
     for (int i = 0; i < n; i++) moba_gain_xp(g, near[i], g->args.xp_scale * (float)xp / (float)n);
 }
 
@@ -160,8 +163,9 @@ static inline void moba_leave(Moba *g, int unit) {
 
 /* The sides in turn: the same pair of numbers for a world and its transpose. */
 static inline int moba_unit_of_pair(int pair, int side) {
-    static const uint8_t groups[5][2] = {{MOBA_HERO, MOBA_TEAM}, {MOBA_CREEP, MOBA_TEAM_CREEPS}, {MOBA_NEUTRAL, MOBA_TEAM_NEUTRALS},
-                                         {MOBA_TOWER, MOBA_TEAM_TOWERS}, {MOBA_CORE, 1}};
+    static const uint8_t groups[5][2] = {
+        {MOBA_HERO, MOBA_TEAM}, {MOBA_CREEP, MOBA_TEAM_CREEPS}, {MOBA_NEUTRAL, MOBA_TEAM_NEUTRALS},
+        {MOBA_TOWER, MOBA_TEAM_TOWERS}, {MOBA_CORE, 1}};
     int i = 0;
     for (; pair >= groups[i][1]; i++) pair -= groups[i][1];
     return groups[i][0] + side * groups[i][1] + pair;

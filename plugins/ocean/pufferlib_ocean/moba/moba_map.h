@@ -146,8 +146,10 @@ static inline int moba_map_init(void *shared, const void *args) {
     MobaMap *map = (MobaMap *)shared;
     (void)args;
     memset(map, MOBA_WALL, sizeof *map);
-    for (int cell = 0; cell < MOBA_CELLS; cell++) map->terrain[cell] = (uint8_t)moba_terrain_at(cell % MOBA_SIDE, cell / MOBA_SIDE);
-    for (int cell = 0; cell < MOBA_CELLS; cell++) map->steps[cell] = (uint8_t)moba_steps_at(map, cell % MOBA_SIDE, cell / MOBA_SIDE);
+    for (int y = 0; y < MOBA_SIDE; y++)
+        for (int x = 0; x < MOBA_SIDE; x++) map->terrain[moba_cell(x, y)] = (uint8_t)moba_terrain_at(x, y);
+    for (int y = 0; y < MOBA_SIDE; y++)
+        for (int x = 0; x < MOBA_SIDE; x++) map->steps[moba_cell(x, y)] = (uint8_t)moba_steps_at(map, x, y);
     moba_place_targets(map);
     for (int i = 0; i < 4; i++)
         for (int k = groups[i][0]; k < groups[i][0] + groups[i][1]; k++) {

@@ -27,7 +27,8 @@ typedef struct MobaRole {
 } MobaRole;
 
 static const MobaRole moba_roles[MOBA_TEAM] = {
-    {500, 400, 45, 5, 40, 3}, {450, 250, 70, 1, 45, 6}, {420, 450, 50, 6, 40, 4}, {800, 250, 40, 1, 90, 3}, {450, 250, 60, 6, 45, 7}};
+    {500, 400, 45, 5, 40, 3}, {450, 250, 70, 1, 45, 6}, {420, 450, 50, 6, 40, 4},
+    {800, 250, 40, 1, 90, 3}, {450, 250, 60, 6, 45, 7}};
 
 typedef struct MobaArgs {
     int32_t opponent, bot_level, max_steps;
@@ -126,7 +127,9 @@ static inline void moba_take_off(Moba *g, int unit) {
     g->x[unit] = g->y[unit] = 0;
 }
 
-static inline int moba_is_free(const Moba *g, int x, int y) { return moba_is_open(g->map, x, y) && !g->occupant[moba_cell(x, y)]; }
+static inline int moba_is_free(const Moba *g, int x, int y) {
+    return moba_is_open(g->map, x, y) && !g->occupant[moba_cell(x, y)];
+}
 
 /* Lists all units within r of (x, y), itself included. Most of the map is empty: eight cells are looked at together. */
 static inline int moba_around(const Moba *g, int x, int y, int r, uint8_t *units) {
@@ -162,7 +165,8 @@ static inline int moba_free_cell(const Moba *g, int x, int y, int side) {
     for (int r = 1;; r++)
         for (int k = 0; k < 8 * r; k++) {
             int edge = k / (2 * r), i = k % (2 * r) - r;
-            int dx = edge == 0 ? i : edge == 1 ? r : edge == 2 ? -i : -r, dy = edge == 0 ? -r : edge == 1 ? i : edge == 2 ? r : -i;
+            int dx = edge == 0 ? i : edge == 1 ? r : edge == 2 ? -i : -r;
+            int dy = edge == 0 ? -r : edge == 1 ? i : edge == 2 ? r : -i;
             int to_x = x + (side ? dy : dx), to_y = y + (side ? dx : dy);
             if (moba_is_free(g, to_x, to_y)) return moba_cell(to_x, to_y);
         }
@@ -253,6 +257,8 @@ static inline void moba_grow(Moba *g, int hero) {
     if (g->hp[hero] > 0) g->hp[hero] = puffer_minf(g->hp[hero] + (g->max_hp[hero] - before), g->max_hp[hero]);
 }
 
-static inline void moba_heal(Moba *g, int unit, float amount) { g->hp[unit] = puffer_minf(g->hp[unit] + amount, g->max_hp[unit]); }
+static inline void moba_heal(Moba *g, int unit, float amount) {
+    g->hp[unit] = puffer_minf(g->hp[unit] + amount, g->max_hp[unit]);
+}
 
 #endif

@@ -28,8 +28,17 @@ static World w;
 static MobaMap map;
 
 static inline MobaArgs defaults(void) {
-    return (MobaArgs){.opponent = MOBA_SELF, .bot_level = 1, .max_steps = 0, .xp_scale = 1, .reward_death = -0.5f, .reward_xp = 0.002f,
-                      .reward_tower = 0.5f, .reward_win = 2, .map = &map};
+    return (MobaArgs){.opponent = MOBA_SELF, .bot_level = 1, .max_steps = 0, .xp_scale = 1, .reward_death = -0.5f,
+                      .reward_xp = 0.002f, .reward_tower = 0.5f, .reward_win = 2, .map = &map};
+}
+
+static inline int random_below(PufferRng *rng, int n) { return (int)puffer_below(rng, (uint32_t)n); }
+
+static inline MobaAction random_action(PufferRng *rng) {
+    MobaAction a = {random_below(rng, MOBA_MOVES), 0, 0};
+    a.verb = random_below(rng, MOBA_VERBS);
+    a.prefer = random_below(rng, MOBA_PREFERENCES);
+    return a;
 }
 
 static inline void open_world(World *world, MobaArgs args, uint64_t seed) {
