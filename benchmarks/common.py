@@ -10,7 +10,7 @@ import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from gymnasium import spaces
@@ -73,8 +73,18 @@ def native_class(name: str) -> Any:
     return found.resolve(spec.target, spec)
 
 
-def bare_c_loop(name: str, rows: int, seconds: float = 0.5) -> tuple[float, int]:
-    """Agent-steps per second and bytes of one world of the native game `name`, stepped by bare_loop.c."""
+class BareLoop(NamedTuple):
+    """What bare_loop.c prints."""
+
+    rate: float
+    """Agent-steps per second."""
+    world_bytes: int
+    mallocs: int
+    """Allocations by the game's own code while it stepped."""
+
+
+def bare_c_loop(name: str, rows: int, seconds: float = 0.5) -> BareLoop:
+    """The native game `name` at its defaults, stepped by bare_loop.c: the best of three windows."""
     env = native_class(name)()
     game = env.module.rsplit(".", 1)[1].lstrip("_")
     folder = Path(importlib.import_module(env.module).__file__ or "").parent
@@ -93,7 +103,8 @@ def bare_c_loop(name: str, rows: int, seconds: float = 0.5) -> tuple[float, int]
              f"-I{folder}", f"-I{folder.parent}", f"-I{pufferlib.get_include()}", str(HERE / "bare_loop.c"), "-o", str(program), "-lm"],
             check=True,
         )  # fmt: skip
-        fields = [f"{a.name}={float(a.to_c(getattr(env.args, a.name)))}" for a in env.arguments]
+        numbers = {a.name: a.to_c(getattr(env.args, a.name)) for a in env.arguments}
+        fields = [f"{name}={float(number)}" for name, number in numbers.items() if not isinstance(number, bytes)]  # no files
         out = subprocess.run([program, str(worlds), str(seconds), sizes, *fields], check=True, capture_output=True, text=True)
-    steps_per_second, world_bytes = out.stdout.split()
-    return float(steps_per_second), int(world_bytes)
+    steps_per_second, world_bytes, mallocs = out.stdout.split()
+    return BareLoop(float(steps_per_second), int(world_bytes), int(mallocs))

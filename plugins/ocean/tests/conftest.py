@@ -16,7 +16,7 @@ from gymnasium import spaces
 
 import pufferlib_ocean
 from pufferlib.config.files import read_toml
-from pufferlib.native import Bool, Choice, NativeEnv, get_include
+from pufferlib.native import Bool, Choice, File, NativeEnv, get_include
 
 PACKAGE = Path(pufferlib_ocean.__file__).parent
 NAMES = sorted(folder.name for folder in PACKAGE.iterdir() if (folder / f"{folder.name}.h").is_file())
@@ -72,7 +72,7 @@ class Game:
         else:
             assert isinstance(space, spaces.Discrete)
             words = ["discrete", str(space.n)]
-        words += [f"{a.name}={float(a.to_c(getattr(env.args, a.name)))!r}" for a in self.cls.arguments]
+        words += [f"{a.name}={float(a.to_c(getattr(env.args, a.name)))!r}" for a in self.cls.arguments if not isinstance(a, File)]
         env.close()
         return words
 
@@ -83,6 +83,8 @@ def ends(argument: Any) -> list[Any]:
         return [False, True]
     if isinstance(argument, Choice):
         return list(argument.choices)
+    if isinstance(argument, File):
+        return [argument.default]
     return [argument.low, argument.high]
 
 

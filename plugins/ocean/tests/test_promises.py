@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import pufferlib
-from pufferlib.native import Bool, Choice, Int
+from pufferlib.native import Bool, Choice, File, Int
 from pufferlib.vector.seeding import env_seeds
 from pufferlib_ocean.testing import random_actions
 
@@ -116,6 +116,8 @@ def outside(argument):
         return ["yes", 2]
     if isinstance(argument, Choice):
         return ["nonsense", 0]
+    if isinstance(argument, File):
+        return ["no/such/file", 3]
     if isinstance(argument, Int):
         return [argument.low - 1, argument.high + 1, "many", argument.low + 0.5]
     step = 1e-3 * max(1.0, abs(argument.low), abs(argument.high))
@@ -130,7 +132,7 @@ def test_every_argument_is_refused_outside_of_its_limits(game):
             said = str(caught.value)
             shown = f"{value:g}" if isinstance(value, float) and not isinstance(argument, Int) else str(value)
             assert said.rstrip("'").endswith(shown), said
-            if not isinstance(argument, (Bool, Choice)):
+            if not isinstance(argument, (Bool, Choice, File)):
                 assert re.search(r"\[.+, .+\]", said), said
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from pufferlib.config.run_config import Setting
 from pufferlib.config.values import Kind
-from pufferlib.native.arguments import Argument, Bool, Choice, Int, resolve
+from pufferlib.native.arguments import Argument, Bool, Choice, File, Int, resolve
 
 if TYPE_CHECKING:
     from pufferlib.plugins import EnvSpec
@@ -49,6 +49,8 @@ def setting_of(argument: Argument) -> Setting:
         kind = Kind("text", choices=argument.choices)
     elif isinstance(argument, Bool):
         kind = Kind("bool")
+    elif isinstance(argument, File):
+        kind = Kind("text")
     else:
         kind = Kind("int" if isinstance(argument, Int) else "float", low=argument.low, high=argument.high)
     return Setting(kind, default, argument.help)

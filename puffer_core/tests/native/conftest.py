@@ -11,9 +11,10 @@ import pytest
 
 STUB = '''
 """Dummy."""
+from pathlib import Path
 import numpy as np
 from gymnasium.spaces import Box, Discrete
-from pufferlib.native import Bool, Choice, Float, Int, NativeEnv
+from pufferlib.native import Bool, Choice, File, Float, Int, NativeEnv
 
 
 class Dummy(NativeEnv):
@@ -21,6 +22,7 @@ class Dummy(NativeEnv):
     arguments = (
         Int("rows", 1, 1, 64), Int("work", 0, 0, 10**9), Int("max_steps", 0, 0, 10**9), Bool("with_mask", False),
         Choice("fail", "no", ("no", "yes")), Float("scale", 1.0, -100, 100), Float("precise", lambda a: a.rows + 0.5, 0, 1e9),
+        File("file", lambda path: Path(path).read_bytes()),
     )
 
     @classmethod

@@ -77,6 +77,18 @@ def test_every_kind_of_argument_reaches_c(dummy):
     assert env.truncations.all()
 
 
+def test_a_file_reaches_c_as_the_bytes_that_python_reads(dummy, tmp_path):
+    path = tmp_path / "seven"
+    path.write_bytes(b"\x07 and more")
+    for file, shared in ((path, 19345), (str(path), 19345), (None, 12345), ("", 12345)):
+        env = dummy(file=file)
+        env.reset(0)
+        assert env.observations[0, 4] == shared and env.shared_bytes() == np.float32(shared).tobytes()
+    for wrong in (tmp_path, tmp_path / "none", 3):
+        with pytest.raises(ConfigError, match="dummy: file must be the path of a file, got"):
+            dummy(file=wrong)
+
+
 def test_what_init_refuses_is_an_error_with_its_text(dummy):
     with pytest.raises(ConfigError, match="dummy: it was told to fail"):
         dummy(fail="yes")

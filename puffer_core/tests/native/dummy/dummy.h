@@ -9,6 +9,7 @@ typedef struct DummyArgs {
     int32_t rows, work, max_steps, with_mask, fail;
     float scale;
     double precise;
+    PufferBytes file;
     const void *shared;
 } DummyArgs;
 
@@ -33,7 +34,7 @@ typedef struct Dummy {
 static const PufferField dummy_fields[] = {
     PUFFER_INT(DummyArgs, rows),      PUFFER_INT(DummyArgs, work), PUFFER_INT(DummyArgs, max_steps),
     PUFFER_INT(DummyArgs, with_mask), PUFFER_INT(DummyArgs, fail), PUFFER_FLOAT(DummyArgs, scale),
-    PUFFER_DOUBLE(DummyArgs, precise), PUFFER_SHARED(DummyArgs, shared), PUFFER_END};
+    PUFFER_DOUBLE(DummyArgs, precise), PUFFER_BYTES(DummyArgs, file), PUFFER_SHARED(DummyArgs, shared), PUFFER_END};
 static const char *const dummy_log_names[] = {PUFFER_LOG_NAMES, "overlaps", "steps", NULL};
 static const char *const dummy_errors[] = {"", "it was told to fail"};
 
@@ -49,9 +50,10 @@ static size_t dummy_shared_bytes(const void *args) {
     return sizeof(float);
 }
 
+/* More by 1000 times the first byte of the file, if there is one. */
 static int dummy_shared_init(void *shared, const void *args) {
-    (void)args;
-    *(float *)shared = DUMMY_SHARED;
+    PufferBytes file = ((const DummyArgs *)args)->file;
+    *(float *)shared = DUMMY_SHARED + (file.size > 0 ? 1000.0f * (float)*(const uint8_t *)file.data : 0.0f);
     return 0;
 }
 
