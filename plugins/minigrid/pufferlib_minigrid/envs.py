@@ -103,6 +103,10 @@ class Observations(gymnasium.ObservationWrapper[Any, Any, Any]):
             parts["mission"] = missions.space
         self.observation_space = spaces.Dict(parts)
 
+    def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
+        """As an int: Minigrid compares an action with one member of an enum after the other, which is slow for numpy's."""
+        return super().step(int(action))
+
     def observation(self, observation: dict[str, Any]) -> dict[str, Any]:
         """The env's own observation, its mission as tokens."""
         seen = {"image": observation["image"], "direction": np.uint8(observation["direction"])}
