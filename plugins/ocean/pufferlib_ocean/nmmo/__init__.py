@@ -1,0 +1,1 @@
+from pufferlib_ocean.nmmo.nmmo import Nmmo as Nmmo
