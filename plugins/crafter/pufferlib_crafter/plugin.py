@@ -14,8 +14,8 @@ TARGET = "pufferlib_crafter.env:Crafter"
 def pufferlib_envs() -> Iterable[EnvSpec]:
     """Both of Crafter's settings: with its reward, and without any."""
     return [
-        EnvSpec("crafter", TARGET, "Crafter: survive and unlock 22 achievements", license="MIT"),
-        EnvSpec("crafter-no-reward", TARGET, "Crafter without a reward, for exploration", {"reward": False}, license="MIT"),
+        EnvSpec("crafter", TARGET, "Crafter: survive and unlock 22 achievements"),
+        EnvSpec("crafter-no-reward", TARGET, "Crafter without a reward, for exploration", {"reward": False}),
     ]
 
 

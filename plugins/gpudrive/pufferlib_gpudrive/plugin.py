@@ -17,6 +17,5 @@ def pufferlib_envs() -> Iterable[EnvSpec]:
             "gpudrive",
             target="pufferlib_gpudrive.env:GPUDrive",
             summary="GPUDrive: the cars of recorded traffic scenes; written from its documentation, never run",
-            license="MIT; Waymo Open Motion Dataset: non-commercial",
         )
     ]

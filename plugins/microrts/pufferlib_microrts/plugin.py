@@ -17,6 +17,5 @@ def pufferlib_envs() -> Iterable[EnvSpec]:
             "microrts",
             target="pufferlib_microrts.env:MicroRTS",
             summary="MicroRTS: real-time strategy on a grid, every unit moves in every step",
-            license="gym-microrts MIT, MicroRTS GPL-3.0",
         )
     ]

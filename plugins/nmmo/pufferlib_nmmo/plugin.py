@@ -18,6 +18,5 @@ def pufferlib_envs() -> Iterable[EnvSpec]:
             target="pufferlib_nmmo.env:make_env",
             summary="Neural MMO 2: 128 agents forage, trade and fight in one world",
             aliases=("nmmo",),
-            license="MIT",
         )
     ]

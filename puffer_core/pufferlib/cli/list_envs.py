@@ -13,7 +13,7 @@ usage: puffer list [--long] [PATTERN]
 List the registered environments, the name in the first column. PATTERN is a part of a name, or has *, ? and [...].
 A family, such as gym-*, stands for every id of a package; `puffer list gym-` lists them all.
 
---long    also plugin, aliases, preset and license
+--long    also plugin, aliases, preset, license, and what was measured: spaces, agents, steps/s
 """
 
 
@@ -61,8 +61,9 @@ def details(spec: EnvSpec) -> list[str]:
         "aliases": ", ".join(spec.aliases),
         "preset": spec.preset or "",
         "arguments": ", ".join(f"{key}={value!r}" for key, value in spec.kwargs.items()),
-        "license": spec.license,
+        **registry().facts(spec.name, spec),
     }
+    facts["license"] = spec.license or facts.get("license", "")
     return [f"{key}: {value}" for key, value in facts.items() if value]
 
 
@@ -73,8 +74,10 @@ def family_rows(pattern: str, long: bool) -> list[tuple[str, str, list[str]]]:
         presets = registry().presets(family)
         if pattern.lower().startswith(f"{family.prefix.lower()}-"):
             names = [name for name in registry().family_names(family) if matches(pattern, name)]
-            rows += [(name, "", [f"preset: {presets[name]}"] if long and name in presets else []) for name in names]
+            for name in names:
+                facts = {"preset": presets.get(name, ""), **registry().facts(name, family)} if long else {}
+                rows.append((name, "", [f"{key}: {value}" for key, value in facts.items() if value]))
         elif matches(pattern, family.prefix):
-            facts = [f"presets: {', '.join(presets)}"] if long and presets else []
-            rows.append((f"{family.prefix}-*", one_line(family.summary), facts))
+            more = [f"presets: {', '.join(presets)}"] if long and presets else []
+            rows.append((f"{family.prefix}-*", one_line(family.summary), more))
     return rows

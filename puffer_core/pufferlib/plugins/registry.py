@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from pufferlib.errors import EnvNotFoundError, PluginError, PufferError
+from pufferlib.plugins.facts import shown_facts
 from pufferlib.plugins.hints import near, provider
 from pufferlib.plugins.loader import Plugin, fail, load_all
 from pufferlib.plugins.specs import BackendSpec, CommandSpec, EmulatorSpec, EnvFamily, EnvSpec, LoggerSpec, PolicySpec, Spec
@@ -123,7 +124,7 @@ class Registry:
         plugin = self.plugin_of(family)
         if family.presets is None or plugin is None:
             return {}
-        package = _folder(plugin)
+        package = folder_of(plugin)
         folder = package / family.presets
         if not folder.is_dir():
             raise PluginError(f"env family {family.prefix!r} of plugin {plugin.label}: its presets {folder} are missing")
@@ -136,10 +137,15 @@ class Registry:
         plugin = self.plugin_of(spec)
         if spec.preset is None or plugin is None:
             return None
-        path = _folder(plugin) / spec.preset
+        path = folder_of(plugin) / spec.preset
         if not path.is_file():
             raise PluginError(f"env {spec.name!r} of plugin {plugin.label}: its preset {path} is missing")
         return path
+
+    def facts(self, name: str, record: EnvSpec | EnvFamily) -> dict[str, str]:
+        """What was measured of an env, label -> text, from its plugin's facts.toml; {} where nothing was."""
+        plugin = self.plugin_of(record)
+        return {} if plugin is None or plugin is self._script else shown_facts(folder_of(plugin)).get(name, {})
 
     def resolve(self, target: Any, record: Any = None) -> Any:
         """What `"package.module:attribute"` names, imported now; anything else as it is. A PluginError names the record."""
@@ -228,7 +234,7 @@ def names_of(record: Any) -> tuple[str, ...]:
     return record.names if isinstance(record, Spec) else (record.name,)
 
 
-def _folder(plugin: Plugin) -> Path:
+def folder_of(plugin: Plugin) -> Path:
     """Of the plugin's module."""
     found = importlib.util.find_spec(plugin.module.partition(":")[0])
     if found is None or found.origin is None:

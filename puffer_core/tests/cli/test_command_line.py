@@ -211,7 +211,7 @@ def test_a_reader_that_stops_reading_is_no_error():
     command = f"{sys.executable} -m pufferlib list | head -n 1"
     done = subprocess.run(["bash", "-o", "pipefail", "-c", command], capture_output=True, text=True, timeout=60)
     assert done.stderr == ""
-    assert done.stdout.startswith("ocean-")
+    assert len(done.stdout.splitlines()) == 1
 
 
 def test_bench_measures_the_bare_env_and_the_back_ends(capsys):

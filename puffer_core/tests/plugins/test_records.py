@@ -113,7 +113,7 @@ def test_presets_of_a_family_are_files_named_for_ids(tmp_path, monkeypatch):
     """Also for ids with a slash, and for those that are found by their module."""
     family = EnvFamily("letters", target=lambda name: name.upper, names=list, presets="mine")
     registry = Registry([plugin("one", family)])
-    monkeypatch.setattr(importlib.import_module("pufferlib.plugins.registry"), "_folder", lambda plugin: tmp_path)
+    monkeypatch.setattr(importlib.import_module("pufferlib.plugins.registry"), "folder_of", lambda plugin: tmp_path)
     with pytest.raises(PluginError, match=r"'letters' of plugin 'one'.*mine are missing"):
         registry.find_env("letters-a")
     for file in ("a.toml", "Old/b-v1.toml", "c.txt"):
