@@ -1,8 +1,8 @@
 /* One picture from two screens: the brighter of both at each pixel, averaged over areas.
  *
  * Averages are those of OpenCV's INTER_AREA bit for bit, at a fraction of its time: sums are exact integers, and only an average
- * that lies right between two levels (x.5) depends on how rounding errors fall. Those few are computed once more, in float32 and
- * in OpenCV's order.
+ * that lies between two levels (x.5), or so near that float32 cannot tell, depends on how rounding errors fall. Those few are
+ * computed once more, in float32 and in OpenCV's order.
  */
 #ifndef PUFFERLIB_ATARI_SCREEN_H
 #define PUFFERLIB_ATARI_SCREEN_H
@@ -10,6 +10,9 @@
 #include <math.h>
 #include <stddef.h>
 #include <stdint.h>
+
+/* Of one float32 operation on numbers up to 255: half a unit in the last place, 255 / 2^24, and some more. */
+#define FLOAT_ERROR 1.6e-5
 
 /* How `source` pixels in a line become `target` ones. Pixel i is the sum of count[i] pixels from first[i] on, with weights
  * weight[i * taps ...], divided by total. */
@@ -23,7 +26,7 @@ typedef struct {
 typedef struct {
     Axis rows, columns;
     uint8_t *brighter; /* [rows.source * columns.source] */
-    uint16_t *line;    /* [columns.source + columns.taps]: one row of the result, not yet shrunk along the columns; zeros behind it */
+    uint16_t *lines;   /* [rows.target * columns.source + columns.taps]: shrunk along the rows only; zeros behind it */
     uint32_t *sums;    /* [columns.target] */
 } Shrink;
 
@@ -54,10 +57,20 @@ static void brighter_of(const uint8_t *restrict a, const uint8_t *restrict b, ui
     }
 }
 
-/* Weights of a line sum up to at most 257 (checked when the Shrink is made), so sums fit into 16 bits. */
-static void add_row(uint16_t *restrict line, const uint8_t *restrict row, uint16_t weight, int count) {
-    for (int i = 0; i < count; i++) {
-        line[i] = (uint16_t)(line[i] + weight * row[i]);
+/* One row of the result, not yet shrunk along the columns. Weights sum up to at most 257 (checked when the Shrink is made), so sums
+ * fit into 16 bits. */
+static void add_rows(const Axis *r, int row, const uint8_t *screen, int width, uint16_t *restrict line) {
+    const uint16_t *weight = r->weight + row * r->taps;
+    const uint8_t *pixel = screen + (size_t)r->first[row] * width;
+    for (int i = 0; i < width; i++) {
+        line[i] = (uint16_t)(weight[0] * pixel[i]);
+    }
+    for (int k = 1; k < r->count[row]; k++) {
+        pixel += width;
+        const uint16_t times = weight[k];
+        for (int i = 0; i < width; i++) {
+            line[i] = (uint16_t)(line[i] + times * pixel[i]);
+        }
     }
 }
 
@@ -77,14 +90,19 @@ static void sum_along(const Axis *c, const uint16_t *line, uint32_t *sums) {
     }
 }
 
-/* Sums to averages, halves up. Returns whether there were halves. */
-static int round_row(const uint32_t *restrict sums, uint8_t *restrict out, int count, int total) {
+/* How far `sum / total` is above the half below it, in units of 1 / (2 total), if it was rounded to `rounded`. */
+static int above_half(uint32_t sum, int total, int rounded) {
+    return 2 * (int)sum + total - 2 * total * rounded;
+}
+
+/* Sums to averages, halves up. Returns whether any was within `slack` of a half. */
+static int round_row(const uint32_t *restrict sums, uint8_t *restrict out, int count, int total, int slack) {
     const double inverse = 0.5 / total;
     int halves = 0;
     for (int i = 0; i < count; i++) {
-        const int above = 2 * (int)sums[i] + total;                  /* sum / total + 1/2, times twice the total */
-        const int rounded = (int)(((double)above + 0.5) * inverse); /* the 0.5 keeps it off the edge between two integers */
-        halves |= rounded * 2 * total == above;
+        const int rounded = (int)(((double)(2 * (int)sums[i] + total) + 0.5) * inverse); /* 0.5: off the edge between integers */
+        const int above = above_half(sums[i], total, rounded);
+        halves |= (above <= slack) | (above >= 2 * total - slack);
         out[i] = (uint8_t)rounded;
     }
     return halves;
@@ -93,19 +111,20 @@ static int round_row(const uint32_t *restrict sums, uint8_t *restrict out, int c
 /* a, b: [rows.source * columns.source]; out: [rows.target * columns.target]. */
 static void shrink_brighter(const Shrink *s, const uint8_t *a, const uint8_t *b, uint8_t *out) {
     const Axis *r = &s->rows, *c = &s->columns;
-    const uint32_t total = (uint32_t)(r->total * c->total);
+    const int total = r->total * c->total;
+    const int slack = (int)(2.0 * total * (r->taps + c->taps + 2) * FLOAT_ERROR);
     brighter_of(a, b, s->brighter, r->source * c->source);
-    for (int row = 0; row < r->target; row++, out += c->target) {
-        for (int i = 0; i < c->source; i++) {
-            s->line[i] = 0;
-        }
-        for (int i = 0; i < r->count[row]; i++) {
-            add_row(s->line, s->brighter + (size_t)(r->first[row] + i) * c->source, r->weight[row * r->taps + i], c->source);
-        }
-        sum_along(c, s->line, s->sums);
-        if (round_row(s->sums, out, c->target, (int)total)) {
+    uint16_t *line = s->lines;
+    for (int row = 0; row < r->target; row++, line += c->source) {
+        add_rows(r, row, s->brighter, c->source, line);
+    }
+    line = s->lines;
+    for (int row = 0; row < r->target; row++, line += c->source, out += c->target) {
+        sum_along(c, line, s->sums);
+        if (round_row(s->sums, out, c->target, total, slack)) {
             for (int i = 0; i < c->target; i++) {
-                if (2 * s->sums[i] + total == 2 * total * out[i]) {
+                const int above = above_half(s->sums[i], total, out[i]);
+                if (above <= slack || above >= 2 * total - slack) {
                     out[i] = tied_pixel(s, row, i, s->sums[i]);
                 }
             }

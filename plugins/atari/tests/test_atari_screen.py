@@ -27,7 +27,7 @@ def test_pictures_of_noise(target, levels):
         np.testing.assert_array_equal(out, by_opencv(a, b, target))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(data=st.data(), source=st.tuples(st.integers(1, 257), st.integers(1, 200)), seed=st.integers(0, 2**32))
 def test_any_sizes(data, source, seed):
     target = tuple(data.draw(st.integers(1, size)) for size in source)

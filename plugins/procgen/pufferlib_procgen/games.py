@@ -77,9 +77,7 @@ def check_game(game: str, mode: str, num_levels: Any, start_level: Any, options:
         if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= MOST:
             raise ConfigError(f"{name} must be an integer in [0, {MOST}], got {value!r}")
     if mode == "exploration" and (num_levels or start_level):
-        raise ConfigError(
-            "distribution_mode='exploration' is one level, Procgen's choice: leave out num_levels and start_level"
-        )
+        raise ConfigError("distribution_mode='exploration' is one level, Procgen's choice: leave out num_levels and start_level")
     if start_level + num_levels > MOST:
         raise ConfigError(f"start_level={start_level} + num_levels={num_levels} must be at most {MOST}")
     for name, value in options.items():
