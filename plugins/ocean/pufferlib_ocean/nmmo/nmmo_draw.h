@@ -6,12 +6,18 @@
 
 enum { NMMO_CLOSE_X = 23, NMMO_CLOSE_Y = 27, NMMO_CLOSE_CELL = 15, NMMO_CLOSE_LEFT = 12, NMMO_CLOSE_TOP = 52 };
 enum { NMMO_PANEL_LEFT = 373, NMMO_ISLAND = 256 };
-enum { NMMO_TILE_UNITS = 16 }; /* on the island's map units are tiles, too: this plus who */
+enum { NMMO_TILE_UNITS = 16 };  /* on the island's map units are tiles, too: this plus who */
+enum { NMMO_TILE_SHADES = 32 }; /* close by, some cells have another shade: this plus the terrain */
 
 static const uint32_t nmmo_palette[256] = {
     [NMMO_WATER] = 0x1D4466FFu, [NMMO_STONE] = 0x4B525CFFu, [NMMO_BARE_NODE] = 0x4D473DFFu, [NMMO_BARE_FOREST] = 0x4F5A33FFu,
     [NMMO_GRASS] = 0x3A6038FFu, [NMMO_ORE] = 0xA9764DFFu, [NMMO_HERB] = 0xB86BA5FFu, [NMMO_CRYSTAL] = 0x6FC7DDFFu,
     [NMMO_FOREST] = 0x1F4A2AFFu,
+    [NMMO_TILE_SHADES + NMMO_WATER] = 0x1F486BFFu, [NMMO_TILE_SHADES + NMMO_STONE] = 0x525963FFu,
+    [NMMO_TILE_SHADES + NMMO_BARE_NODE] = 0x4D473DFFu, [NMMO_TILE_SHADES + NMMO_BARE_FOREST] = 0x4A5530FFu,
+    [NMMO_TILE_SHADES + NMMO_GRASS] = 0x3E663CFFu, [NMMO_TILE_SHADES + NMMO_ORE] = 0xA9764DFFu,
+    [NMMO_TILE_SHADES + NMMO_HERB] = 0xB86BA5FFu, [NMMO_TILE_SHADES + NMMO_CRYSTAL] = 0x6FC7DDFFu,
+    [NMMO_TILE_SHADES + NMMO_FOREST] = 0x1A4125FFu,
     [NMMO_TILE_UNITS + NMMO_PLAYER] = DRAW_INK, [NMMO_TILE_UNITS + NMMO_PASSIVE] = 0x8FB08AFFu,
     [NMMO_TILE_UNITS + NMMO_NEUTRAL] = DRAW_AMBER, [NMMO_TILE_UNITS + NMMO_HOSTILE] = DRAW_CORAL};
 
@@ -37,8 +43,11 @@ static inline void nmmo_draw_close(const Nmmo *g, Draw *d) {
     uint8_t tiles[NMMO_CLOSE_X * NMMO_CLOSE_Y];
     int left = puffer_clipi(g->units[0].x - NMMO_CLOSE_X / 2, 0, g->size - NMMO_CLOSE_X);
     int top = puffer_clipi(g->units[0].y - NMMO_CLOSE_Y / 2, 0, g->size - NMMO_CLOSE_Y);
-    for (int k = 0; k < NMMO_CLOSE_X * NMMO_CLOSE_Y; k++)
-        tiles[k] = *nmmo_view(g, (top + k / NMMO_CLOSE_X) * g->size + left + k % NMMO_CLOSE_X);
+    for (int k = 0; k < NMMO_CLOSE_X * NMMO_CLOSE_Y; k++) {
+        int cell = (top + k / NMMO_CLOSE_X) * g->size + left + k % NMMO_CLOSE_X;
+        uint32_t scattered = (uint32_t)cell * 2654435761u; /* Knuth's multiplicative hash: about a third of the cells */
+        tiles[k] = (uint8_t)(*nmmo_view(g, cell) + (scattered >> 28 < 5 ? NMMO_TILE_SHADES : 0));
+    }
     draw_outline(d, NMMO_CLOSE_LEFT - 3, NMMO_CLOSE_TOP - 3, NMMO_CLOSE_X * NMMO_CLOSE_CELL + 6,
                  NMMO_CLOSE_Y * NMMO_CLOSE_CELL + 6, 3, DRAW_EDGE);
     draw_tiles(d, NMMO_CLOSE_LEFT, NMMO_CLOSE_TOP, NMMO_CLOSE_CELL, NMMO_CLOSE_X, NMMO_CLOSE_Y, tiles, nmmo_palette);
