@@ -7,7 +7,7 @@ import importlib.util
 import re
 import sys
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
@@ -18,15 +18,15 @@ from gymnasium.envs.registration import load_env_creator
 
 from pufferlib.emulation.short_names import ShortNames
 from pufferlib.errors import EnvError
-from pufferlib_nethack.envs import NetHackEnv
+from pufferlib_nethack.envs import DEFAULT_KEYS, NetHackEnv
 
 INSTALL = "pip install --no-deps nle==1.3.0 minihack==1.0.2"
 """--no-deps: nle's metadata wants gymnasium 1.2.0 exactly, yet it runs with newer ones."""
 
 
-def make_game(**kwargs: Any) -> NetHackEnv:
+def make_game(*, observation_keys: Sequence[str] = DEFAULT_KEYS, **kwargs: Any) -> NetHackEnv:
     """The whole game: NLE's NetHack-v0. Keyword arguments as in `NetHackEnv`."""
-    return _make("NetHack-v0", **kwargs)
+    return _make("NetHack-v0", observation_keys=observation_keys, **kwargs)
 
 
 def make_nethack(name: str) -> Callable[..., NetHackEnv]:
@@ -49,12 +49,13 @@ def list_minihack() -> list[str]:
     return _minihack().names()
 
 
-def _make(env_id: str, /, **kwargs: Any) -> NetHackEnv:
+def _make(env_id: str, /, *, observation_keys: Sequence[str] = DEFAULT_KEYS, **kwargs: Any) -> NetHackEnv:
     import_package("nle" if env_id.startswith("NetHack") else "minihack")
     spec = gymnasium.spec(env_id)
     assert spec.entry_point is not None
     # Not gymnasium.make, which would keep max_episode_steps from the env and cut episodes from outside.
-    return NetHackEnv(functools.partial(load_env_creator(spec.entry_point), **spec.kwargs), **kwargs)  # type: ignore[arg-type]
+    factory = functools.partial(load_env_creator(spec.entry_point), **spec.kwargs)  # type: ignore[arg-type]
+    return NetHackEnv(factory, observation_keys=observation_keys, **kwargs)
 
 
 @functools.cache
