@@ -5,12 +5,14 @@ BIN := $(VENV)/bin
 NATIVE := setup.py plugins/ocean/setup.py $(wildcard puffer_core/pufferlib/native/*.[hp]* plugins/ocean/pufferlib_ocean/*.h plugins/ocean/pufferlib_ocean/*/*.h)
 ENV_NAME ?= ocean-breakout
 
-.PHONY: help train test test-nmmo test-microrts lint type docs bench dist clean
+.PHONY: help train test test-nmmo test-microrts lint type docs gallery bench sanitize dist clean
 
 help:
 	@echo "make train   install into $(VENV) and train $(ENV_NAME)   (ENV_NAME=ocean-pong ARGS='--train.seed 2')"
 	@echo "make test    install what the tests need and run them all"
 	@echo "make test-nmmo | test-microrts   the real packages, each in a virtual environment of its own"
+	@echo "make gallery take a picture of each Ocean game and write its page in docs/ocean   (GAMES='pong go')"
+	@echo "make sanitize ten million random steps of each Ocean game under sanitizers; takes half an hour   (GAMES='pong go')"
 	@echo "make lint | type | docs | bench | dist | clean"
 
 $(BIN)/python:
@@ -39,7 +41,7 @@ test: $(VENV)/dev.stamp
 test-nmmo test-microrts: test-%: $(VENV)-%/test.stamp
 	OMP_NUM_THREADS=1 $(VENV)-$*/bin/python -m pytest -q plugins/$* $(ARGS)
 
-$(VENV)-nmmo/test.stamp: BUILT = --no-build-isolation --no-binary nmmo nmmo==2.1.2
+$(VENV)-nmmo/test.stamp: BUILT = --no-build-isolation --no-cache-dir --no-binary nmmo nmmo==2.1.2
 $(VENV)-microrts/test.stamp: BUILT = gym-microrts==0.6.0
 
 $(VENV)-%/test.stamp: plugins/%/pyproject.toml pyproject.toml
@@ -59,6 +61,12 @@ type: $(VENV)/dev.stamp
 docs: $(VENV)/dev.stamp
 	$(BIN)/python -m pip install --quiet "mkdocs-material>=9" "mkdocstrings[python]>=0.24"
 	$(BIN)/mkdocs build --strict
+
+gallery: $(VENV)/dev.stamp
+	$(BIN)/python docs/gallery.py $(GAMES)
+
+sanitize: $(VENV)/dev.stamp
+	$(BIN)/python plugins/ocean/tests/sanitize.py $(GAMES)
 
 bench: $(VENV)/dev.stamp
 	for script in benchmarks/[a-z]*.py; do $(BIN)/python $$script || exit 1; done

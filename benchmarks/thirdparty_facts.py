@@ -4,8 +4,9 @@ python benchmarks/thirdparty_facts.py NAME ...     measure these, and keep what 
 python benchmarks/thirdparty_facts.py              every env in the files whose package is installed
 
 `puffer list --long` and docs/environments/third-party.md (by docs/generate.py) show what is in the files. Steps are an env's, of
-all its agents at once, with random actions: of one env (serial), and of 8 envs on 2 worker processes. The best of some windows.
-`status` and `license` in the files are written by hand.
+all its agents at once, with random actions: of one env (serial), and of 8 envs on 2 worker processes. The best of some windows;
+on a machine that does other things as well, `chrt --fifo 10` (as root) keeps them from the cores meanwhile. `status` and
+`license` in the files are written by hand.
 """
 
 from __future__ import annotations
@@ -61,8 +62,8 @@ def steps_per_second(name: str, num_envs: int, **options: Any) -> tuple[float, A
 
 def measure(name: str) -> dict[str, Any]:
     """An env's entry in the file."""
+    two, _ = steps_per_second(name, ENVS, num_workers=2, backend="processes")  # first: forks of a process with a JVM are refused
     one, vec = steps_per_second(name, 1, backend="serial")
-    two, _ = steps_per_second(name, ENVS, num_workers=2, backend="processes")
     return {
         "observations": described(vec.single_observation_space),
         "actions": described(vec.single_action_space),

@@ -20,7 +20,7 @@ Size = Literal["small", "medium", "large"]
 TARGETS = "ActionTargets"
 INSTALL = (
     "pip install 'pufferlib[nmmo]' and then\n"
-    "pip install --no-deps --no-build-isolation --no-binary nmmo --ignore-requires-python nmmo==2.1.2\n"
+    "pip install --no-deps --no-build-isolation --no-cache-dir --no-binary nmmo --ignore-requires-python nmmo==2.1.2\n"
     "in an environment of its own: it brings top-level packages `tests` and `scripted` along"
 )
 
