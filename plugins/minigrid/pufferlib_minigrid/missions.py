@@ -44,7 +44,7 @@ class Missions:
         if len(known) > 254:
             raise ConfigError(f"words: a token is one byte, so there may be {254 - len(WORDS)} of your own, got {len(words)}")
         self._code = {word: code for code, word in enumerate(known, UNKNOWN + 1)}
-        self.length = mission_length or longest(space)
+        self.length = mission_length or max(longest(space), 1)  # Playground's says nothing
         self.space = spaces.MultiDiscrete(np.full(self.length, len(known) + 2), dtype=np.uint8)
         self._kept: dict[str, np.ndarray[Any, Any]] = {}
 
