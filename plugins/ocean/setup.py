@@ -1,5 +1,6 @@
 """Builds one C extension for each game folder; everything else about the package stands in pyproject.toml."""
 
+import os
 import sys
 from pathlib import Path
 
@@ -16,4 +17,7 @@ except ImportError as error:
         f"`pip install --no-build-isolation pufferlib-ocean` ({error})"
     ) from None
 
-setup(ext_modules=game_extensions("pufferlib_ocean"), options={"bdist_wheel": {"py_limited_api": ABI}})
+setup(
+    ext_modules=game_extensions("pufferlib_ocean"),
+    options={"bdist_wheel": {"py_limited_api": ABI}, "build_ext": {"parallel": os.cpu_count()}},
+)
