@@ -17,10 +17,12 @@ cdef extern from "screen.h":
     ctypedef struct Shrink:
         Axis rows, columns
         uint8_t *brighter
-        uint16_t *lines
+        uint8_t *changed
+        uint8_t *picture
+        uint16_t *line
         uint32_t *sums
 
-    void shrink_brighter(const Shrink *s, const uint8_t *a, const uint8_t *b, uint8_t *out) nogil
+    void shrink_brighter(Shrink *s, const uint8_t *a, const uint8_t *b, uint8_t *out) nogil
 
 
 cdef class AreaShrink:
@@ -44,10 +46,13 @@ cdef class AreaShrink:
         if self.plan.rows.total > 257:
             raise ValueError(f"a screen of {self.source[0]} rows is too high: sums are kept in 16 bits")
         cdef uint8_t[::1] brighter = np.zeros(self.source[0] * self.source[1], np.uint8)
-        cdef uint16_t[::1] lines = np.zeros(self.target[0] * self.source[1] + self.plan.columns.taps, np.uint16)
+        cdef uint8_t[::1] changed = np.ones(self.source[0], np.uint8)
+        cdef uint8_t[::1] picture = np.zeros(self.target[0] * self.target[1], np.uint8)
+        cdef uint16_t[::1] line = np.zeros(self.source[1] + self.plan.columns.taps, np.uint16)
         cdef uint32_t[::1] sums = np.zeros(self.target[1], np.uint32)
-        self._kept += [brighter, lines, sums]
-        self.plan.brighter, self.plan.lines, self.plan.sums = &brighter[0], &lines[0], &sums[0]
+        self._kept += [brighter, changed, picture, line, sums]
+        self.plan.brighter, self.plan.changed, self.plan.picture = &brighter[0], &changed[0], &picture[0]
+        self.plan.line, self.plan.sums = &line[0], &sums[0]
 
     cdef _lay(self, Axis *axis, int source, int target):
         """Target pixel i covers [i * source, (i + 1) * source) of a line in which a source pixel is `target` long."""

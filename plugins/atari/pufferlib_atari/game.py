@@ -38,7 +38,7 @@ class Game:
             self._load(int(self._rng.integers(2**31)))
         height, width = (like or self).ale.getScreenDims()
         try:
-            self._shrink = AreaShrink((height, width), settings.size)
+            self._shrinks = [AreaShrink((height, width), settings.size) for _ in range(1 if settings.grayscale else 3)]
         except ValueError as error:
             raise ConfigError(f"screen_size={settings.screen_size!r}: {error}") from None
         if like is None:
@@ -47,7 +47,7 @@ class Game:
         else:
             self.actions = like.actions
         self._presses_fire = settings.fire_reset and FIRE in self.actions
-        planes = 1 if settings.grayscale else 3
+        planes = len(self._shrinks)
         self.stack = np.zeros((settings.frame_stack * planes, *settings.size), np.uint8)
         self._planes = planes
         self._newest = [self.stack[plane - planes] for plane in range(planes)]
@@ -143,8 +143,10 @@ class Game:
     def _push(self, other: int) -> None:
         """Shrink the newest screen, with the brighter pixels of screen `other`, to the end of the stack."""
         self._earlier[:] = self._later
-        for first, second, picture in zip(self._screens[other], self._screens[1], self._newest, strict=True):
-            self._shrink(first, second, picture)
+        for shrink, first, second, picture in zip(
+            self._shrinks, self._screens[other], self._screens[1], self._newest, strict=True
+        ):
+            shrink(first, second, picture)
 
 
 def spread(seed: int) -> tuple[int, int]:

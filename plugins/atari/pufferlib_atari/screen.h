@@ -10,6 +10,7 @@
 #include <math.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 /* Of one float32 operation on numbers up to 255: half a unit in the last place, 255 / 2^24, and some more. */
 #define FLOAT_ERROR 1.6e-5
@@ -25,8 +26,10 @@ typedef struct {
 
 typedef struct {
     Axis rows, columns;
-    uint8_t *brighter; /* [rows.source * columns.source] */
-    uint16_t *lines;   /* [rows.target * columns.source + columns.taps]: shrunk along the rows only; zeros behind it */
+    uint8_t *brighter; /* [rows.source * columns.source]: of the last two screens */
+    uint8_t *changed;  /* [rows.source]: whether a row of it is new; all are before the first picture */
+    uint8_t *picture;  /* [rows.target * columns.target]: the last one */
+    uint16_t *line;    /* [columns.source + columns.taps]: a row shrunk along the other axis only; zeros behind it */
     uint32_t *sums;    /* [columns.target] */
 } Shrink;
 
@@ -51,10 +54,23 @@ static uint8_t tied_pixel(const Shrink *s, int row, int column, uint32_t sum) {
     return (uint8_t)lrintf(total);
 }
 
-static void brighter_of(const uint8_t *restrict a, const uint8_t *restrict b, uint8_t *restrict out, int count) {
+/* Takes the brighter pixels of a row. Returns whether any of them is new in `out`. */
+static uint8_t take_brighter(const uint8_t *restrict a, const uint8_t *restrict b, uint8_t *restrict out, int count) {
+    uint8_t changed = 0;
     for (int i = 0; i < count; i++) {
-        out[i] = a[i] > b[i] ? a[i] : b[i];
+        const uint8_t pixel = a[i] > b[i] ? a[i] : b[i];
+        changed |= pixel ^ out[i];
+        out[i] = pixel;
     }
+    return changed;
+}
+
+static int any_changed(const Axis *r, int row, const uint8_t *changed) {
+    int any = 0;
+    for (int i = 0; i < r->count[row]; i++) {
+        any |= changed[r->first[row] + i];
+    }
+    return any;
 }
 
 /* One row of the result, not yet shrunk along the columns. Weights sum up to at most 257 (checked when the Shrink is made), so sums
@@ -108,28 +124,38 @@ static int round_row(const uint32_t *restrict sums, uint8_t *restrict out, int c
     return halves;
 }
 
-/* a, b: [rows.source * columns.source]; out: [rows.target * columns.target]. */
-static void shrink_brighter(const Shrink *s, const uint8_t *a, const uint8_t *b, uint8_t *out) {
+/* Shrinks row `row` of s->brighter. */
+static void shrink_row(const Shrink *s, int row, uint8_t *out) {
     const Axis *r = &s->rows, *c = &s->columns;
     const int total = r->total * c->total;
     const int slack = (int)(2.0 * total * (r->taps + c->taps + 2) * FLOAT_ERROR);
-    brighter_of(a, b, s->brighter, r->source * c->source);
-    uint16_t *line = s->lines;
-    for (int row = 0; row < r->target; row++, line += c->source) {
-        add_rows(r, row, s->brighter, c->source, line);
-    }
-    line = s->lines;
-    for (int row = 0; row < r->target; row++, line += c->source, out += c->target) {
-        sum_along(c, line, s->sums);
-        if (round_row(s->sums, out, c->target, total, slack)) {
-            for (int i = 0; i < c->target; i++) {
-                const int above = above_half(s->sums[i], total, out[i]);
-                if (above <= slack || above >= 2 * total - slack) {
-                    out[i] = tied_pixel(s, row, i, s->sums[i]);
-                }
+    add_rows(r, row, s->brighter, c->source, s->line);
+    sum_along(c, s->line, s->sums);
+    if (round_row(s->sums, out, c->target, total, slack)) {
+        for (int i = 0; i < c->target; i++) {
+            const int above = above_half(s->sums[i], total, out[i]);
+            if (above <= slack || above >= 2 * total - slack) {
+                out[i] = tied_pixel(s, row, i, s->sums[i]);
             }
         }
     }
+}
+
+/* a, b: [rows.source * columns.source]; out: [rows.target * columns.target].
+ * Most of a screen stays as it was, so rows of the picture on which nothing is new are the last picture's. */
+static void shrink_brighter(Shrink *s, const uint8_t *a, const uint8_t *b, uint8_t *out) {
+    const Axis *r = &s->rows, *c = &s->columns;
+    for (int row = 0; row < r->source; row++) {
+        const size_t from = (size_t)row * c->source;
+        s->changed[row] |= take_brighter(a + from, b + from, s->brighter + from, c->source);
+    }
+    for (int row = 0; row < r->target; row++) {
+        if (any_changed(r, row, s->changed)) {
+            shrink_row(s, row, s->picture + (size_t)row * c->target);
+        }
+    }
+    memset(s->changed, 0, (size_t)r->source);
+    memcpy(out, s->picture, (size_t)r->target * c->target);
 }
 
 #endif

@@ -37,6 +37,20 @@ def test_any_sizes(data, source, seed):
     np.testing.assert_array_equal(out, by_opencv(a, b, target))
 
 
+@settings(max_examples=30, deadline=None)
+@given(
+    rows=st.lists(st.tuples(st.integers(0, 209), st.integers(0, 159), st.integers(0, 255)), max_size=6), seed=st.integers(0, 99)
+)
+def test_pictures_after_one_another(rows, seed):
+    """What did not change is not computed again; it must be as if it were."""
+    screen = np.random.default_rng(seed).integers(256, size=(210, 160), dtype=np.uint8)
+    shrink, out, black = AreaShrink((210, 160), (84, 84)), np.empty((84, 84), np.uint8), np.zeros((210, 160), np.uint8)
+    for row, column, level in [(0, 0, 0), *rows]:
+        screen[row, column:] = level
+        shrink(black, screen, out)
+        np.testing.assert_array_equal(out, by_opencv(black, screen, (84, 84)))
+
+
 def test_sizes_that_cannot_be():
     with pytest.raises(ValueError, match=r"height 211 must be in \[1, 210\]"):
         AreaShrink((210, 160), (211, 84))
