@@ -1,16 +1,23 @@
-/* The bare C loop: one game's worlds stepped in place, with nothing of Python near. The floor that games.py and vector.py
+/* The bare C loop: one game's worlds stepped in place, with nothing of Python near. The floor that ocean.py and vector.py
  * quote their distance from.
  *
  *     cc -O2 -ffp-contract=off -DHEADER='"breakout.h"' -DGAME=breakout_game ... bare_loop.c -lm
  *     ./a.out WORLDS SECONDS ACTION_SIZES(3 or 9,5 or box) [field=value ...]
  *
- * prints agent-steps per second, the best of three windows, and the bytes of one world. */
+ * prints agent-steps per second, the best of three windows, the bytes of one world, and the allocations while it stepped. */
 #define _POSIX_C_SOURCE 200809L
-#include HEADER
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
+
+static long mallocs; /* by the game's own code */
+#define malloc(bytes) (mallocs++, malloc(bytes))
+#define calloc(n, bytes) (mallocs++, calloc(n, bytes))
+#define realloc(old, bytes) (mallocs++, realloc(old, bytes))
+#include HEADER
+#undef malloc
+#undef calloc
+#undef realloc
 
 #define ACTION_SETS 16 /* random action batches, made before the clock starts */
 
@@ -78,6 +85,7 @@ int main(int argc, char **argv) {
     }
     GAME.reset_range(block, stride, 0, worlds, &io, s, seeds);
 
+    mallocs = 0;
     double best = 0;
     for (int window = 0; window < 3; window++) {
         int64_t steps = 0;
@@ -90,6 +98,6 @@ int main(int argc, char **argv) {
         double rate = (double)steps * (double)rows / elapsed;
         best = rate > best ? rate : best;
     }
-    printf("%.0f %zu\n", best, stride);
+    printf("%.0f %zu %ld\n", best, stride, mallocs);
     return 0;
 }

@@ -1,4 +1,4 @@
-"""Rewrite the generated tables of the pages beside this file, between their markers, from the code's own docstrings.
+"""Rewrite what is generated: tables of the pages beside this file, between their markers, and the pages of docs/ocean.
 
 python docs/generate.py            rewrite
 python docs/generate.py --check    exit 1 if a page is out of date
@@ -17,11 +17,15 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, get_args, get_type_hints
 
+import ocean_pages
+
 from pufferlib.config import run_config, self_play_config, train_config, wrappers_config
 from pufferlib.plugins import hookspecs, loader, specs
 
 DOCS = Path(__file__).parent
 BLOCK = re.compile(r"(<!-- generated: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
+NAV = re.compile(r"( +# generated\n).*?( +# end\n)", re.DOTALL)
+"""In mkdocs.yml."""
 
 
 def described(declared: type) -> dict[str, str]:
@@ -166,7 +170,7 @@ def paragraphs(text: str) -> str:
 
 TABLES: dict[str, Callable[[], str]] = {
     "train": train, "vec": vec, "wrappers": wrappers, "policy": policy, "run": run,
-    "self_play": self_play, "hooks": hooks, "records": records,
+    "self_play": self_play, "hooks": hooks, "records": records, "ocean": ocean_pages.speeds,
 }  # fmt: skip
 
 
@@ -175,15 +179,29 @@ def rewritten(text: str) -> str:
     return BLOCK.sub(lambda found: found[1] + "\n" + TABLES[found[2]]() + "\n" + found[3], text)
 
 
+def generated() -> dict[Path, str]:
+    """Every file that has generated parts, as it should be."""
+    files = {
+        page: rewritten(page.read_text(encoding="utf-8")) for page in sorted([*DOCS.glob("*.md"), *DOCS.glob("results/*.md")])
+    }
+    site = DOCS.parent / "mkdocs.yml"
+    files[site] = NAV.sub(lambda found: found[1] + ocean_pages.nav() + found[2], site.read_text(encoding="utf-8"))
+    return files | ocean_pages.pages()
+
+
 def main(arguments: list[str]) -> int:
-    stale = []
-    for page in sorted(DOCS.glob("*.md")):
-        before = page.read_text(encoding="utf-8")
-        after = rewritten(before)
-        if after != before:
-            stale.append(page.name)
-            if "--check" not in arguments:
-                page.write_text(after, encoding="utf-8")
+    files, stale = generated(), []
+    for path in sorted({*files, *DOCS.glob("ocean/*.md")}):
+        if path.is_file() and path.read_text(encoding="utf-8") == files.get(path):
+            continue
+        stale.append(path.relative_to(DOCS.parent).as_posix())
+        if "--check" in arguments:
+            continue
+        if path in files:
+            path.write_text(files[path], encoding="utf-8")
+        else:  # of a game that is gone
+            path.unlink()
+            path.with_suffix(".png").unlink(missing_ok=True)
     print(f"{'out of date' if '--check' in arguments else 'rewritten'}: {', '.join(stale) or 'none'}")
     return int(bool(stale) and "--check" in arguments)
 

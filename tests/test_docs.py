@@ -134,6 +134,17 @@ def test_the_tests_that_a_page_names_exist(name: str) -> None:
         assert function in {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}, f"{path}::{function}"
 
 
+def test_every_page_of_a_game_has_a_small_picture() -> None:
+    from PIL import Image
+
+    pages = [page for page in (ROOT / "docs" / "ocean").glob("*.md") if page.stem != "README"]
+    assert len(pages) > 30
+    for page in pages:
+        picture = page.with_suffix(".png")
+        assert picture.is_file(), f"no {picture.name}: run make gallery GAMES={page.stem}"
+        assert picture.stat().st_size < 60_000 and Image.open(picture).width >= 480, picture.name
+
+
 def test_generated_tables_are_up_to_date() -> None:
     done = subprocess.run(
         [sys.executable, ROOT / "docs" / "generate.py", "--check"], capture_output=True, text=True, timeout=120, check=False

@@ -30,7 +30,7 @@ WASM_REMEDY = "Debian: apt install clang lld wasi-libc libclang-rt-14-dev-wasm32
 class Game:
     """A native game. `checks.toml` may hold: hash (of 20,000 steps, or of hash_steps where rows are very many);
     [with.<argument>] (others that it needs at its limits); [largest] (a smaller maximum for checks that run); clock (indices of
-    observations that show t / max_steps)."""
+    observations that show t / max_steps); [picture] (who plays in it; docs/gallery.py)."""
 
     name: str
 

@@ -3,6 +3,7 @@
  *
  *     cc -DGAME=squared -DHEADER='"squared/squared.h"' driver.c -o driver
  *     driver check <steps> <seconds> discrete 5 radius=5 max_steps=44      all checks below, random actions
+ *     driver fuzz <steps> discrete 5                                        as long as one likes, one world, only its memory checked
  *     driver hash <steps> box -1 1 2 continuous=1                           prints the hash of one world
  *
  * After discrete come the numbers of choices, comma-separated; after box its low, its high and its size. Then every
@@ -199,6 +200,23 @@ static void check(const void *args, const Actions *actions, int64_t steps, doubl
     close_world(&a), close_world(&b), close_world(&bare), close_world(&idle);
 }
 
+/* ---------------------------------------------------------------- many steps, for sanitizers to look at */
+
+static void fuzz(const void *args, const Actions *actions, int64_t steps) {
+    PufferShape s = game->shape(args);
+    World w = open_world(args, s, 1, 0xA5);
+    reset_world(&w, s, 7);
+    allocations = 0;
+    for (int64_t t = 0; t < steps; t++) {
+        fill_actions(actions, w.arrays[2], s.rows, t, 1);
+        step_world(&w, s);
+        if (t % 1000 == 0) check_guards(&w, t);
+    }
+    check_guards(&w, steps);
+    if (allocations != 0) fail("allocates while stepping", steps);
+    close_world(&w);
+}
+
 /* ---------------------------------------------------------------- the hash: CRC-32 of everything that one world gives out */
 
 static uint32_t crc32(uint32_t crc, const void *data, size_t bytes) {
@@ -286,6 +304,7 @@ int main(int count, char **words) {
     for (; *word; word++) set_argument(args, *word);
     void *shared = share(args);
     if (checking) check(args, &actions, steps, seconds);
+    else if (strcmp(words[1], "fuzz") == 0) fuzz(args, &actions, steps);
     else hash(args, &actions, steps);
     free(shared), free(args);
     return 0;

@@ -3,6 +3,7 @@
 After a wanted change of a game's rules, `python -m pytest plugins/ocean/tests/test_promises_in_c.py -k hash` names the new hash.
 """
 
+import importlib
 import shutil
 import subprocess
 
@@ -51,6 +52,25 @@ def test_clang_gives_the_committed_hash(game, compile_driver):
 
 def test_web_assembly_gives_the_committed_hash(game, compile_wasm_driver):
     assert run(*compile_wasm_driver(game.name), "hash", hash_steps(game), *game.driver_words({})) == game.hints["hash"]
+
+
+@pytest.mark.skipif(shutil.which("nm") is None, reason="no nm")
+def test_game_cannot_allocate(game):
+    """What was built for Python calls no function of the C library that does: memory comes from outside, once."""
+    module = importlib.import_module(game.cls.module).__file__
+    called = {word.partition("@")[0] for word in run("nm", "-D", "--undefined-only", module).split()}
+    assert "PyCapsule_New" in called, "the list is there"
+    assert not called & {
+        "malloc",
+        "calloc",
+        "realloc",
+        "reallocarray",
+        "aligned_alloc",
+        "posix_memalign",
+        "free",
+        "strdup",
+        "qsort",
+    }
 
 
 def hash_steps(game):
