@@ -1,7 +1,7 @@
 /* Moba's bots. They act as a player does, through moves, verbs and preferences, and know what their side's windows show.
  *
  * All follow their role's lane (and go for the core once it can be hit), fight what is in range, stay out of a tower's reach
- * until their creeps are under it, and go home below a quarter of their hp. Level 1 adds skills, level 2 last hits and the
+ * until their creeps are under it, and go home below a tenth of their hp. Level 1 adds skills, level 2 last hits and the
  * weakest target. */
 #ifndef MOBA_BOT_H
 #define MOBA_BOT_H
@@ -9,7 +9,7 @@
 #include "moba_creatures.h"
 #include "moba_heroes.h"
 
-#define MOBA_BOT_RETREATS_BELOW 0.25f
+#define MOBA_BOT_RETREATS_BELOW 0.1f
 #define MOBA_BOT_RETURNS_AT 0.9f
 
 typedef struct MobaSeen {

@@ -41,11 +41,23 @@ static void test_every_target_reaches_every_other_by_its_table(void) {
 
 static PufferRng chance;
 
-/* What bots do, and one time in eight nonsense: so there are fights and falling towers, and skills in odd places. */
-static void choose_actions(Moba *g, MobaAction *actions) {
+/* What bots do, and one time in eight nonsense: so there are fights and falling towers, and skills in odd places. A bot does
+ * the same in the transposed world. */
+static void choose_actions(Moba *g, Moba *transposed, const uint8_t *twin, MobaAction *actions, MobaAction *twin_actions) {
     for (int hero = 0; hero < MOBA_HEROES; hero++) {
-        actions[hero] = moba_bot_acts(g, hero, random_below(&chance, 3));
-        if (random_below(&chance, 8) == 0) actions[hero] = random_action(&chance);
+        int level = random_below(&chance, 3);
+        MobaAction a = moba_bot_acts(g, hero, level), b = a;
+        if (a.move) b.move = moba_turned(a.move - 1) + 1;
+        if (transposed) {
+            MobaAction its = moba_bot_acts(transposed, twin[hero], level);
+            CHECK(its.move == b.move && its.verb == b.verb && its.prefer == b.prefer);
+        }
+        if (random_below(&chance, 8) == 0) {
+            a = b = random_action(&chance);
+            if (a.move) b.move = moba_turned(a.move - 1) + 1;
+        }
+        actions[hero] = a;
+        if (transposed) twin_actions[twin[hero]] = b;
     }
 }
 
@@ -81,14 +93,9 @@ static void test_a_transposed_world_with_swapped_teams_goes_on_as_the_transpose(
     int fallen = 0;
     for (int t = 0; t < 6000; t++) {
         MobaAction actions[MOBA_HEROES], twin_actions[MOBA_HEROES];
-        choose_actions(a, actions);
+        choose_actions(a, b, twin, actions, twin_actions);
         moba_draw_order(a, order);
-        for (int hero = 0; hero < MOBA_HEROES; hero++) {
-            MobaAction turned = actions[hero];
-            if (turned.move) turned.move = moba_turned(turned.move - 1) + 1;
-            twin_actions[twin[hero]] = turned;
-            twin_order[hero] = twin[order[hero]];
-        }
+        for (int i = 0; i < MOBA_HEROES; i++) twin_order[i] = twin[order[i]];
         moba_play(a, actions, order), moba_play(b, twin_actions, twin_order);
         check_transposed(a, b, twin);
         CHECK(a->core_lost[0] == b->core_lost[1] && a->core_lost[1] == b->core_lost[0]);
@@ -161,11 +168,11 @@ static void test_the_grid_and_what_deaths_pay_in_20000_steps(void) {
     open_world(&w, defaults(), 5);
     puffer_seed(&chance, 6);
     Moba *g = &w.g;
-    int kills = 0, towers = 0, wins = 0;
+    int kills = 0, towers = 0;
     for (int t = 0; t < 20000; t++) {
         MobaAction actions[MOBA_HEROES];
         uint8_t order[MOBA_HEROES];
-        choose_actions(g, actions);
+        choose_actions(g, NULL, NULL, actions, NULL);
         moba_draw_order(g, order);
         int first = moba_side(order[0]);
         moba_heroes_act(g, actions, order);
@@ -188,11 +195,9 @@ static void test_the_grid_and_what_deaths_pay_in_20000_steps(void) {
             CHECK(g->heroes[h].gold + 250 * g->heroes[h].bought == before[h].gold + 250 * before[h].bought + due.gold[h]);
         check_grid(g);
         kills += due.kills, towers += due.towers;
-        if (!g->core_lost[0] && !g->core_lost[1]) continue;
-        wins++;
-        moba_new_episode(g);
+        if (g->core_lost[0] || g->core_lost[1]) moba_new_episode(g);
     }
-    CHECK(kills > 100 && towers > 10 && wins > 0);
+    CHECK(kills > 100 && towers > 10);
 }
 
 /* ---------------------------------------------------------------- the clock */
