@@ -26,7 +26,7 @@ from pufferlib.vector.shape import available_cpus
 
 ENVS_PER_CORE = 4
 WORLDS = 64
-WINDOW_S, WINDOWS = 1.0, 5
+WINDOW_S, WINDOWS = 0.5, 5
 STEPS = 16
 """Steps of all envs between two looks at the clock."""
 
