@@ -54,7 +54,28 @@ def nethack(module: str, env_id: str) -> Any:
     return registered(module, env_id, observation_keys=DEFAULT_KEYS)
 
 
+class OldStyle:
+    """An env of the old gym's API, its four values as five."""
+
+    def __init__(self, env: Any) -> None:
+        self.env, self.step_env, self.close = env, env.step, env.close
+
+    def reset(self, seed: int | None = None) -> None:
+        self.env.reset()
+
+    def step(self, action: Any) -> Any:
+        observation, reward, done, info = self.step_env(action)
+        return observation, reward, done, False, info
+
+
+def griddly(game: str) -> Any:
+    module = importlib.import_module("griddly")
+    return OldStyle(module.GymWrapper(f"Single-Player/GVGAI/{game}.yaml", level=0))
+
+
 CASES = {
+    "griddly-sokoban": Case("griddly", functools.partial(griddly, "sokoban")),
+    "griddly-clusters": Case("griddly", functools.partial(griddly, "clusters")),
     "minigrid-empty-8x8": Case("minigrid", functools.partial(registered, "minigrid", "MiniGrid-Empty-8x8-v0")),
     "minigrid-doorkey-8x8": Case("minigrid", functools.partial(registered, "minigrid", "MiniGrid-DoorKey-8x8-v0")),
     "babyai-gotolocal": Case("minigrid", functools.partial(registered, "minigrid", "BabyAI-GoToLocal-v0")),

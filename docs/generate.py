@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, get_args, get_type_hints
 
 import ocean_pages
+import thirdparty_pages
 
 from pufferlib.config import run_config, self_play_config, train_config, wrappers_config
 from pufferlib.plugins import hookspecs, loader, specs
@@ -186,7 +187,7 @@ def generated() -> dict[Path, str]:
     }
     site = DOCS.parent / "mkdocs.yml"
     files[site] = NAV.sub(lambda found: found[1] + ocean_pages.nav() + found[2], site.read_text(encoding="utf-8"))
-    return files | ocean_pages.pages()
+    return files | ocean_pages.pages() | thirdparty_pages.pages()
 
 
 def main(arguments: list[str]) -> int:

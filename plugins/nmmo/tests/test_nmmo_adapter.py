@@ -52,7 +52,9 @@ def test_deaths_are_terminals_the_horizon_a_truncation_and_figures_come_at_the_e
 
 def test_without_neural_mmo_the_error_holds_the_lines_that_install_it(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "nmmo", None)
-    with pytest.raises(EnvError, match=r"--no-build-isolation --no-cache-dir --no-binary nmmo --ignore-requires-python nmmo==2\.1\.2"):
+    with pytest.raises(
+        EnvError, match=r"--no-build-isolation --no-cache-dir --no-binary nmmo --ignore-requires-python nmmo==2\.1\.2"
+    ):
         make_env()
 
 
