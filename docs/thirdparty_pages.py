@@ -13,9 +13,10 @@ PAGE = DOCS / "environments" / "third-party.md"
 HEAD = """\
 # Third-party environments
 
-Adapters of other packages' environments, each a plugin with a README of its own: what it installs, its names, settings and rules. `puffer list --long` shows the same figures.
-Steps are an environment's, of all its agents at once, with random actions: of one environment (serial), and of eight on two worker processes, measured by
-`benchmarks/thirdparty_facts.py` on a machine that did other things as well, so they tell the order of magnitude. `benchmarks/thirdparty.py` measures what adapters add.
+Adapters of other packages' environments, each a plugin with a README of its own: what it installs, its names, settings and rules.
+`puffer list --long` shows the same figures. Steps are an environment's, of all its agents at once, with random actions: of one
+environment (serial), and of eight on two worker processes. `benchmarks/thirdparty_facts.py` measured them on a machine that did
+other things as well, so they tell the order of magnitude. `benchmarks/thirdparty.py` measures what adapters add.
 """
 COLUMNS = "| name | observations | actions | agents | steps/s, one | steps/s, 2 workers |\n|---|---|---|---|---|---|\n"
 
