@@ -97,12 +97,12 @@ static inline int nmmo_find_dead(Nmmo *g) {
     return dead;
 }
 
-/* A row that has just died is not cut as well. */
+/* A row that has just died is not cut as well: it is of age 0 again. */
 static inline int nmmo_find_old(Nmmo *g) {
     int old = 0;
     if (g->args.max_steps == 0) return 0;
     for (int i = 0; i < g->agents_end; i++) {
-        g->io.trunc[i] = !g->io.term[i] && g->t - g->agents[i].born >= g->args.max_steps;
+        g->io.trunc[i] = g->t - g->agents[i].born >= g->args.max_steps;
         old += g->io.trunc[i];
     }
     return old;

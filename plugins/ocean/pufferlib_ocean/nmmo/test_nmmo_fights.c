@@ -134,15 +134,19 @@ static void test_loot_fills_slots_while_they_last(void) {
     CHECK(w.final_obs[1][NUMBERS + 14] == 0 && w.final_obs[1][NUMBERS + 14 + 6] == 5);
 }
 
-static void test_who_starves_after_a_blow_leaves_no_loot(void) {
+static void test_who_starves_in_the_step_of_a_blow_leaves_no_loot(void) {
+    int before, hit = 0;
     begin_duel(0);
     put(0, 40, 40), put(1, 41, 40);
     give(1, 0, 5, 1);
-    unit(1)->hp = 100;
-    attack_until_hit(0, MELEE);
-    CHECK(unit(1)->hp > 0 && unit(1)->hp < 100);
-    starve(1), step();
-    CHECK(w.term[1] && !slot(0, 0)->kind && agent(0)->kills == 0);
+    agent(1)->food = 0;
+    for (int k = 0; k < 50 && !hit; k++) {
+        before = agent(0)->xp[NMMO_MELEE];
+        unit(1)->hp = 20; /* a blow takes 19, hunger 2 */
+        act(0, 0, MELEE, 0), step();
+        hit = agent(0)->xp[NMMO_MELEE] - before;
+    }
+    CHECK(hit == 19 && w.term[1] && !slot(0, 0)->kind && agent(0)->kills == 0);
 }
 
 static void test_the_dying_use_nothing(void) {
@@ -184,6 +188,22 @@ static void test_the_passive_bear_blows_and_the_neutral_strike_back(void) {
     }
 }
 
+static void test_npcs_strike_as_players_do(void) {
+    int hits = 0;
+    begin_on_meadow(4, 1);
+    unit(4)->who = NMMO_HOSTILE;
+    give(0, 0, 4, 2), slot(0, 0)->equipped = 1;
+    unit(0)->style = NMMO_RANGED;
+    for (int k = 0; k < 1000; k++) {
+        put(0, 40, 40), put(4, 41, 41);
+        unit(0)->hp = 100, agent(0)->food = agent(0)->water = 50;
+        step();
+        CHECK(unit(0)->hp == 100 || unit(0)->hp == 100 - 9); /* 1.5 * (4 + 5) = 13.5, less 4 */
+        hits += unit(0)->hp < 100;
+    }
+    CHECK(hits > 728 && hits < 832 && agent(0)->struck_by == NMMO_MELEE); /* .6 + .02 * 9 of 1000, +- 4 standard deviations */
+}
+
 static void test_the_hostile_hunt_within_4_at_a_step_in_4_and_keep_to_their_leash(void) {
     begin_on_meadow(4, 1);
     unit(4)->who = NMMO_HOSTILE;
@@ -220,8 +240,7 @@ static void test_a_new_life_is_not_hunted_for_the_old_one(void) {
     starve(0), step();
     CHECK(w.term[0]);
     put(0, 40, 40); /* by chance born there again */
-    for (int k = 0; k < 20; k++) put(4, 41, 40), step();
-    CHECK(unit(0)->hp == 100 && w.g.npcs[0].target == -1);
+    for (int k = 0; k < 20; k++) put(4, 41, 40), step(), CHECK(unit(0)->hp == 100 && w.g.npcs[0].target == -1);
 }
 
 static void test_npcs_drop_gold_and_items_and_return_after_60_steps(void) {
@@ -264,9 +283,10 @@ static const Test tests[] = {
     TEST(test_the_nearest_is_hit_and_of_equals_the_lowest), TEST(test_nearest_equals_brute_force),
     TEST(test_players_below_level_3_neither_attack_players_nor_are_attacked),
     TEST(test_two_can_kill_each_other_and_the_lower_one_takes_the_loot), TEST(test_of_two_killers_the_lower_one_takes_the_loot),
-    TEST(test_loot_fills_slots_while_they_last), TEST(test_who_starves_after_a_blow_leaves_no_loot),
+    TEST(test_loot_fills_slots_while_they_last), TEST(test_who_starves_in_the_step_of_a_blow_leaves_no_loot),
     TEST(test_the_dying_use_nothing), TEST(test_levels_and_kinds_of_npcs_by_place),
     TEST(test_the_passive_bear_blows_and_the_neutral_strike_back),
+    TEST(test_npcs_strike_as_players_do),
     TEST(test_the_hostile_hunt_within_4_at_a_step_in_4_and_keep_to_their_leash), TEST(test_an_npc_goes_around_what_blocks_its_way),
     TEST(test_a_new_life_is_not_hunted_for_the_old_one), TEST(test_npcs_drop_gold_and_items_and_return_after_60_steps),
     TEST(test_npcs_stroll_a_step_in_four),
