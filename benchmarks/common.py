@@ -96,11 +96,12 @@ def bare_c_loop(name: str, rows: int, seconds: float = 0.5) -> BareLoop:
         if isinstance(space, spaces.Discrete)
         else ",".join(map(str, space.nvec))
     )
+    includes = [f"-I{path}" for path in (folder, folder.parent, pufferlib.get_include())]
     with tempfile.TemporaryDirectory() as scratch:
         program = Path(scratch) / "bare"
         subprocess.run(
             [os.environ.get("CC", "cc"), "-std=c11", "-O2", "-ffp-contract=off", f'-DHEADER="{game}.h"', f"-DGAME={game}_game",
-             f"-I{folder}", f"-I{folder.parent}", f"-I{pufferlib.get_include()}", str(HERE / "bare_loop.c"), "-o", str(program), "-lm"],
+             *includes, str(HERE / "bare_loop.c"), "-o", str(program), "-lm"],
             check=True,
         )  # fmt: skip
         numbers = {a.name: a.to_c(getattr(env.args, a.name)) for a in env.arguments}
