@@ -61,6 +61,10 @@ static inline int drive_init(Drive *g, const DriveArgs *args, void *arena, Puffe
 
 static inline void drive_act(Drive *g, int i) {
     DriveCar *c = &g->cars[i];
+    DriveRoute r = drive_route(g, i);
+    DRIVE_FETCH(r.arcs + c->at);
+    DRIVE_FETCH(r.samples + c->at);
+    DRIVE_FETCH(r.samples + c->at + 16);
     c->t += 1;
     if (c->status != DRIVE_DRIVING) return;
     if (g->args.action == DRIVE_CONTINUOUS) {
@@ -111,6 +115,8 @@ static inline int drive_judge(Drive *g, int i, int touches) {
     int32_t at = drive_find_progress(g->map, c, r);
     g->io.rew[i] += g->args.reward_progress * (r.arcs[at] - r.arcs[c->at]);
     c->at = at;
+    for (int32_t k = at + 2; k < at + 2 + DRIVE_ROUTE_SEEN && k < c->route_length; k += 4)
+        DRIVE_FETCH(drive_samples(g->map) + r.samples[k]);
     float dx = c->goal_x - c->x, dy = c->goal_y - c->y;
     c->reached = dx * dx + dy * dy <= g->args.goal_radius * g->args.goal_radius;
     if (c->reached) g->io.rew[i] += g->args.reward_goal;

@@ -14,6 +14,13 @@ enum { DRIVE_LANES_SEEN = 32, DRIVE_MAX_NEAR = 512 };
 #define DRIVE_CELL 10.0f
 #define DRIVE_LANE_SIGHT 30.0f
 
+/* Many worlds do not fit into the cache: what a car will need soon is called for while others are served. */
+#if defined(__GNUC__)
+#define DRIVE_FETCH(address) __builtin_prefetch(address)
+#else
+#define DRIVE_FETCH(address) ((void)(address))
+#endif
+
 typedef struct DrivePoint { float x, y; } DrivePoint;
 
 /* hx, hy: the unit vector of the heading */
@@ -35,8 +42,8 @@ typedef struct DriveMap {
     DriveSize size;
     uint32_t lanes_at, points_at, nexts_at; /* bytes from the header on, as all that follow */
     uint32_t samples_at, lane_of_at, raster_at;
-    uint32_t starts_at, reaches_at, xs_at, ys_at, ids_at; /* the index; its samples stand in the order of their cells */
-    float x0, y0;                                         /* lower left corner */
+    uint32_t starts_at, reaches_at, by_cell_at; /* the index: all samples once more, in the order of their cells */
+    float x0, y0;                               /* lower left corner */
 } DriveMap;
 
 #define DRIVE_ARRAY(type, name)                                                   \
@@ -51,9 +58,7 @@ DRIVE_ARRAY(int32_t, lane_of)
 DRIVE_ARRAY(uint8_t, raster)
 DRIVE_ARRAY(int32_t, starts)
 DRIVE_ARRAY(float, reaches)
-DRIVE_ARRAY(float, xs)
-DRIVE_ARRAY(float, ys)
-DRIVE_ARRAY(int32_t, ids)
+DRIVE_ARRAY(DriveSample, by_cell)
 
 static inline uint32_t drive_take(size_t *bytes, size_t count, size_t each) {
     size_t at = *bytes;
@@ -74,9 +79,7 @@ static inline size_t drive_map_layout(DriveMap *m, const DriveSize *s) {
     m->raster_at = drive_take(&bytes, squares / 8 + 1, 1);
     m->starts_at = drive_take(&bytes, cells + 1, sizeof(int32_t));
     m->reaches_at = drive_take(&bytes, cells, sizeof(float));
-    m->xs_at = drive_take(&bytes, samples, sizeof(float));
-    m->ys_at = drive_take(&bytes, samples, sizeof(float));
-    m->ids_at = drive_take(&bytes, samples, sizeof(int32_t));
+    m->by_cell_at = drive_take(&bytes, samples, sizeof(DriveSample));
     return bytes;
 }
 
@@ -176,10 +179,7 @@ static inline void drive_fill_cells(DriveMap *m) {
     for (int32_t i = 0; i < m->size.samples; i++) starts[drive_cell_of(m, samples[i].x, samples[i].y) + 1] += 1;
     for (int32_t c = 0; c < cells; c++) starts[c + 1] += starts[c];
     for (int32_t i = m->size.samples - 1; i >= 0; i--) { /* each cell is filled from its end, which becomes its start */
-        int32_t at = --starts[drive_cell_of(m, samples[i].x, samples[i].y) + 1];
-        drive_xs(m)[at] = samples[i].x;
-        drive_ys(m)[at] = samples[i].y;
-        drive_ids(m)[at] = i;
+        drive_by_cell(m)[--starts[drive_cell_of(m, samples[i].x, samples[i].y) + 1]] = samples[i];
     }
     memmove(starts, starts + 1, (size_t)cells * sizeof *starts);
     starts[cells] = m->size.samples;
@@ -194,7 +194,7 @@ static inline float drive_reach_of(const DriveMap *m, float x, float y) {
     for (int row = y_from; row <= y_to; row++) {
         const int32_t *starts = drive_starts(m) + row * m->size.cells_w;
         for (int32_t k = starts[x_from]; k < starts[x_to + 1]; k++) {
-            float dx = drive_xs(m)[k] - x, dy = drive_ys(m)[k] - y;
+            float dx = drive_by_cell(m)[k].x - x, dy = drive_by_cell(m)[k].y - y;
             counts[(int)puffer_minf(sqrtf(dx * dx + dy * dy), METRES)] += 1;
         }
     }
@@ -223,11 +223,11 @@ static inline int drive_is_road(const DriveMap *m, float x, float y) {
     return drive_raster(m)[square >> 3] >> (square & 7) & 1;
 }
 
-/* A sample's squared distance, and below it its index: floats that are not negative are ordered as their bits are. */
-static inline uint64_t drive_key(float squared, int32_t id) {
+/* A squared distance, and below it an index: floats that are not negative are ordered as their bits are. */
+static inline uint64_t drive_key(float squared, int32_t index) {
     uint32_t bits;
     memcpy(&bits, &squared, sizeof bits);
-    return (uint64_t)bits << 32 | (uint32_t)id;
+    return (uint64_t)bits << 32 | (uint32_t)index;
 }
 
 static inline float drive_key_squared(uint64_t key) {
@@ -265,8 +265,8 @@ static inline int drive_sort_nearest(uint64_t *keys, int n, float limit) {
     return n < DRIVE_LANES_SEEN ? n : DRIVE_LANES_SEEN;
 }
 
-/* The samples nearest to a place, at most 32 and within 30 m, nearest first, ties by index. `keys` has DRIVE_MAX_NEAR entries;
- * the lower half of each is then a sample. Returns their number. */
+/* The samples nearest to a place, at most 32 and within 30 m, nearest first, ties in the order of the cells. `keys` has
+ * DRIVE_MAX_NEAR entries; the lower half of each is then an index of drive_by_cell. Returns their number. */
 static inline int drive_nearest_samples(const DriveMap *m, float x, float y, uint64_t *keys) {
     int column = drive_cell(x - m->x0, m->size.cells_w), row = drive_cell(y - m->y0, m->size.cells_h), n = 0;
     float dx = m->x0 + DRIVE_CELL * ((float)column + 0.5f) - x, dy = m->y0 + DRIVE_CELL * ((float)row + 0.5f) - y;
@@ -276,8 +276,7 @@ static inline int drive_nearest_samples(const DriveMap *m, float x, float y, uin
     float limit = reach * reach;
     int x_from = drive_cell(x - reach - m->x0, m->size.cells_w), x_to = drive_cell(x + reach - m->x0, m->size.cells_w);
     int y_from = drive_cell(y - reach - m->y0, m->size.cells_h), y_to = drive_cell(y + reach - m->y0, m->size.cells_h);
-    const float *xs = drive_xs(m), *ys = drive_ys(m);
-    const int32_t *ids = drive_ids(m);
+    const DriveSample *samples = drive_by_cell(m);
     for (row = y_from; row <= y_to; row++) {
         const int32_t *starts = drive_starts(m) + row * m->size.cells_w;
         for (int32_t k = starts[x_from], end = starts[x_to + 1]; k < end;) {
@@ -287,8 +286,8 @@ static inline int drive_nearest_samples(const DriveMap *m, float x, float y, uin
             }
             int32_t stop = end - k < DRIVE_MAX_NEAR - n ? end : k + DRIVE_MAX_NEAR - n;
             for (; k < stop; k++) {
-                float ax = xs[k] - x, ay = ys[k] - y, squared = ax * ax + ay * ay;
-                keys[n] = drive_key(squared, ids[k]);
+                float ax = samples[k].x - x, ay = samples[k].y - y, squared = ax * ax + ay * ay;
+                keys[n] = drive_key(squared, k);
                 n += squared <= limit;
             }
         }

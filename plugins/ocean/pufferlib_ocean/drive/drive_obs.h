@@ -75,7 +75,7 @@ static inline void drive_write_lanes(const Drive *g, int i, float *out) {
     uint64_t keys[DRIVE_MAX_NEAR];
     int n = drive_nearest_samples(g->map, c->x, c->y, keys);
     for (int k = 0; k < n; k++)
-        drive_write_sample(c, &drive_samples(g->map)[(uint32_t)keys[k]], out + DRIVE_SAMPLE_FLOATS * k);
+        drive_write_sample(c, &drive_by_cell(g->map)[(uint32_t)keys[k]], out + DRIVE_SAMPLE_FLOATS * k);
     memset(out + DRIVE_SAMPLE_FLOATS * n, 0, (size_t)(DRIVE_SAMPLE_FLOATS * (DRIVE_LANES_SEEN - n)) * sizeof *out);
 }
 

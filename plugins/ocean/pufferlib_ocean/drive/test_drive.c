@@ -316,7 +316,7 @@ static void check_nearest(const DriveMap *m, float x, float y) {
     uint64_t keys[DRIVE_MAX_NEAR];
     int n = 0, found = drive_nearest_samples(m, x, y, keys);
     for (int32_t i = 0; i < m->size.samples; i++) {
-        float dx = drive_samples(m)[i].x - x, dy = drive_samples(m)[i].y - y, squared = dx * dx + dy * dy;
+        float dx = drive_by_cell(m)[i].x - x, dy = drive_by_cell(m)[i].y - y, squared = dx * dx + dy * dy;
         if (squared <= 900.0f) all[n++] = drive_key(squared, i);
     }
     qsort(all, (size_t)n, sizeof *all, compare_keys);
