@@ -17,16 +17,16 @@ from typing import Any
 
 import gymnasium
 import torch
-from torch import nn
-
-import pufferlib
-from common import machine
-from pufferlib.policies import build_policy
 from stable_baselines3 import PPO
 from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.monitor import Monitor
 from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
 from stable_baselines3.common.vec_env import DummyVecEnv
+from torch import nn
+
+import pufferlib
+from common import machine
+from pufferlib.policies import build_policy
 
 NUM_ENVS, HORIZON, MINIBATCH, EPOCHS, WIDTH = 8, 32, 256, 20, 64
 RATE, CLIP, GAMMA, LAMBDA = 1e-3, 0.2, 0.98, 0.8
@@ -111,7 +111,8 @@ def run_pufferl(seed: int, total: int) -> tuple[float, int | None]:
 def describe(name: str, runs: list[tuple[float, int | None]]) -> str:
     reached = sorted(at for _, at in runs if at is not None)
     steps = f"median {statistics.median(reached):,.0f}, {reached[0]:,} to {reached[-1]:,}" if reached else "never"
-    return f"{name:24} {statistics.median(speed for speed, _ in runs):9,.0f} steps/s   solved {len(reached)} of {len(runs)}: {steps}"
+    speed = statistics.median(speed for speed, _ in runs)
+    return f"{name:24} {speed:9,.0f} steps/s   solved {len(reached)} of {len(runs)}: {steps}"
 
 
 def main() -> None:
