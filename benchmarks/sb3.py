@@ -1,8 +1,8 @@
 """PuffeRL against Stable-Baselines3's PPO on Gymnasium's CartPole-v1: the same network, the same settings, the same cores.
 
 Both train 8 envs with one shared network of two GELU layers of 64 (our default MLP; a features extractor for SB3), 32 steps, 20
-epochs over minibatches of 256, the rates falling linearly: the settings that SB3's authors publish for this task. A run has solved
-it when the last 20 episodes, of which each ended in training, return 475 on the average.
+epochs over minibatches of 256, the rates falling linearly: the settings that SB3's authors publish for this task. A run has
+solved it when the last 20 episodes, of which each ended in training, return 475 on the average.
 
 python benchmarks/sb3.py [--seeds 10] [--total 100000]     needs stable-baselines3
 """
