@@ -7,8 +7,9 @@ import torch
 from gymnasium import spaces
 
 import pufferlib
-from pufferlib.cli.eval import Request, one_world
+from pufferlib.cli.eval import Request
 from pufferlib.cli.main import main
+from pufferlib.cli.play import one_world
 from pufferlib.config.resolve import resolve
 from pufferlib.config.run_config import Given
 from pufferlib.config.wrappers_config import WrappersConfig
