@@ -33,7 +33,7 @@ def test_every_folder_with_a_stub_is_an_env():
 def test_every_game_has_a_preset_and_a_short_stub():
     for folder in FOLDERS:
         preset = read_toml(PACKAGE / folder / "preset.toml")
-        assert set(preset) <= {"vec", "train", "policy", "env"}, folder
+        assert set(preset) <= {"vec", "train", "policy", "env", "schedule"}, folder
         assert len((PACKAGE / folder / f"{folder}.py").read_text().splitlines()) < 100, folder
         assert (PACKAGE / folder / f"test_{folder}.py").is_file(), folder
 
