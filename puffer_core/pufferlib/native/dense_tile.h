@@ -1,4 +1,4 @@
-/* Products and activations of one tile of rows, written once and compiled once for each instruction set: dense.h includes
+/* Products and activations of one tile of rows, written once and compiled once for each instruction set: dense_sets.h includes
  * this file with other values of
  *
  * DENSE(name)      the name of a function in this set
