@@ -150,13 +150,16 @@ def test_large_observations_masks_and_final_observations_lie_in_the_slots_asked_
     vec.close()
 
 
-def test_a_slow_worker_does_not_keep_the_others_from_being_handed_over(ticking, on_ray):
+def test_a_slow_worker_does_not_keep_the_others_from_being_handed_over(ticking, on_ray, tmp_path):
+    gate = str(tmp_path / "gate")
+
     class Slow(ticking):
         def step(self, action):
-            time.sleep(6.0)
+            while not os.path.exists(gate):  # not a time to sleep: a busy machine may stop the other worker for seconds
+                time.sleep(0.01)
             return super().step(action)
 
-    vec = on_ray([Slow, ticking], num_envs=2, num_workers=2, batch_size=1)
+    vec = on_ray([Slow, ticking], num_envs=2, num_workers=2, batch_size=1, hang_timeout_s=60)
     vec.async_reset(seed=0)
     for _ in range(2):
         vec.recv()
@@ -166,6 +169,9 @@ def test_a_slow_worker_does_not_keep_the_others_from_being_handed_over(ticking, 
         rows.append(vec.recv().rows.start)
         vec.send([0])
     assert rows == [1, 1, 1]
+    open(gate, "w").close()
+    while vec.recv().rows.start != 0:
+        vec.send([0])
 
 
 def test_logs_options_frames_and_refused_actions(on_ray, ticking):

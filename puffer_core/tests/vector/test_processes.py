@@ -77,13 +77,16 @@ def test_every_batch_is_handed_over_in_turn_with_in_order(ticking, processes):
         vec.send(np.zeros(2, int))
 
 
-def test_a_slow_worker_does_not_keep_the_others_from_being_handed_over(ticking, processes):
+def test_a_slow_worker_does_not_keep_the_others_from_being_handed_over(ticking, processes, tmp_path):
+    gate = tmp_path / "gate"
+
     class Slow(ticking):
         def step(self, action):
-            time.sleep(3.0)
+            while not gate.exists():  # not a time to sleep: a busy machine may stop the other worker for seconds
+                time.sleep(0.01)
             return super().step(action)
 
-    vec = processes([Slow, ticking], num_envs=2, num_workers=2, batch_size=1)
+    vec = processes([Slow, ticking], num_envs=2, num_workers=2, batch_size=1, hang_timeout_s=60)
     vec.reset(seed=0)
     for _ in range(2):
         vec.send([0])
@@ -92,6 +95,9 @@ def test_a_slow_worker_does_not_keep_the_others_from_being_handed_over(ticking, 
         rows.append(vec.recv().rows.start)
         vec.send([0])
     assert rows == [1, 1, 1, 1]
+    gate.touch()
+    while vec.recv().rows.start != 0:
+        vec.send([0])
 
 
 def test_surplus_envs_step_while_nobody_waits(ticking, processes):
