@@ -198,7 +198,7 @@ def test_every_mistake_in_the_options_is_named_before_anything_starts(ticking, o
         ({"address": 7}, "address must be None, 'auto'"),
         ({"address": "10.9.8.7:1"}, "connected to the Ray cluster .* already"),
         ({"resources_per_worker": {"CPU": -1}}, r"resources_per_worker\['CPU'\] must be a number of at least 0, got -1"),
-        ({"resources_per_worker": {"CPU": 1}, "num_workers": 4}, r"2 nodes hold 2 \(1 CPU; 1 CPU\).*num_workers=2"),
+        ({"resources_per_worker": {"CPU": 1}, "num_workers": 4}, r"nodes hold 2 \(.*1 CPU; 1 CPU.*num_workers=2"),
         ({"resources_per_worker": {"moon": 1}}, "nodes hold 0"),
         ({"hang_timeout_s": 0}, "hang_timeout_s"),
         ({"start_timeout_s": -1}, "start_timeout_s"),
