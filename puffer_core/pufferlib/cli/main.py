@@ -44,6 +44,8 @@ BUILT_IN = {
     "play": Command("pufferlib.cli.play:run", "play in a window, alone or in turn with a policy"),
     "match": Command("pufferlib.cli.match:run", "let two policies play a two-player game against each other"),
     "export": Command("pufferlib.cli.export:run", "write a run's policy as ONNX, TorchScript, torch.export or flat weights"),
+    "runs": Command("pufferlib.cli.runs:run", "look at the runs on disk: list, show, compare, best, aggregate, report"),
+    "plot": Command("pufferlib.cli.plot:run", "draw learning curves, with the spread over seeds"),
     "list": Command("pufferlib.cli.list_envs:run", "list the environments"),
     "plugins": Command("pufferlib.cli.plugins:run", "list the plugins, what they register and what failed to load"),
     "bench": Command("pufferlib.cli.bench:run", "measure an environment's steps per second"),

@@ -26,6 +26,7 @@ from torch import nn
 from pufferlib.atomic import replacing
 from pufferlib.errors import CheckpointError
 from pufferlib.structure import path_text
+from pufferlib.train.run_dir import list_checkpoints
 
 if TYPE_CHECKING:
     from pufferlib.train.puffe_rl import PuffeRL
@@ -238,12 +239,6 @@ def space_signature(space: gymnasium.spaces.Space[Any]) -> str:
     if isinstance(space, gymnasium.spaces.Box):
         return f"Box({space.shape}, {space.dtype})"
     return str(space)
-
-
-def list_checkpoints(folder: str | PathLike[str]) -> list[Path]:
-    """The checkpoints `<global_step>.pt` in a folder, newest first."""
-    found = [path for path in Path(folder).glob("*.pt") if path.stem.isdigit()]
-    return sorted(found, key=lambda path: int(path.stem), reverse=True)
 
 
 def latest_checkpoint(folder: str | PathLike[str]) -> Path | None:

@@ -121,8 +121,6 @@ class RunDirectory:
 
     def checkpoints(self) -> list[Path]:
         """The checkpoints, newest first."""
-        from pufferlib.train.checkpoint import list_checkpoints
-
         return list_checkpoints(self.checkpoint_folder)
 
     def checkpoint_path(self, global_step: int) -> Path:
@@ -170,6 +168,12 @@ class RunDirectory:
         kept = [json.dumps(row) + "\n" for row in self.rows() if row.get("global_step", 0) <= global_step]
         with replacing(self.metrics_file, "w") as file:
             file.writelines(kept)
+
+
+def list_checkpoints(folder: str | os.PathLike[str]) -> list[Path]:
+    """The checkpoints `<global_step>.pt` in a folder, newest first."""
+    found = [path for path in Path(folder).glob("*.pt") if path.stem.isdigit()]
+    return sorted(found, key=lambda path: int(path.stem), reverse=True)
 
 
 def free_path(env_name: str, tag: str = "", run_dir: str | Path = "", root: str | Path = "runs") -> Path:
