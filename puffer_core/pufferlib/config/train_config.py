@@ -113,6 +113,9 @@ class TrainConfig:
     best_metric: str = "auto"
     """The episode statistic that tells which checkpoint is best, such as perf; -NAME: the least is best. auto: score, or
     episode_return where there is no score."""
+    video_interval: int = 0
+    """Rollouts between videos: `puffer train` has the policy play one episode in a process of its own, and puts it into the
+    run's videos/. Left out while one is being recorded. 0: none but those asked for with the key v."""
     log_interval_s: float = 1.0
     """Least seconds between two rows of metrics. Each checkpoint and the end have a row in any case."""
 
@@ -191,6 +194,7 @@ _RANGES: dict[str, tuple[float, float, bool, bool]] = {
     "checkpoint_interval": (0, _INF, True, False),
     "keep_checkpoints": (0, _INF, True, False),
     "keep_best": (0, _INF, True, False),
+    "video_interval": (0, _INF, True, False),
     "log_interval_s": (0, _INF, True, False),
 }
 _TYPES: dict[str, Any] = get_type_hints(TrainConfig)

@@ -1,6 +1,7 @@
 """What a training run shows while it runs: a live panel on a terminal, one line every few seconds elsewhere.
 
-Both are handed the same rows that go to metrics.jsonl, and redraw only then, so that their cost stays far below a step's.
+Both are handed the same rows that go to metrics.jsonl. The live one draws in a thread of its own, a few times in two seconds, so
+that a key is answered and a clock goes on however long an epoch takes; the training loop only leaves it notes.
 """
 
 from __future__ import annotations
@@ -9,30 +10,48 @@ import contextlib
 import math
 import os
 import sys
+import threading
 import time
+from collections import deque
 from collections.abc import Mapping
 from typing import Any, Protocol, TextIO
 
-from rich.console import Console, Group, RenderableType
-from rich.live import Live
-from rich.panel import Panel
-from rich.progress_bar import ProgressBar
-from rich.table import Table
-from rich.text import Text
+from rich.console import Console
+
+from pufferlib.train.in_place import InPlace, Redirected
+from pufferlib.train.keys import CtrlZ, Keys, in_foreground, open_keys, shielded
+from pufferlib.train.panel import Extras, draw_panel
+from pufferlib.train.progress import Machine, Progress, clock, number, ordered
 
 STOPPING = "stopping after this step and saving; Ctrl-C again ends at once"
 LINE_INTERVAL_S = 5.0
 REDRAW_INTERVAL_S = 0.5
-MOST_ROWS = 9
-"""Lines of a column of the panel; what does not fit stands in metrics.jsonl."""
-SHORT = {"n": "episodes", "explained_variance": "expl. variance"}
-"""What the panel calls metrics whose own name says too little, or does not fit in 80 columns."""
-LEADING = ("score", "perf", "episode_return", "episode_length")
-"""Episode statistics in this order first, the rest as the env gives them."""
+"""Between drawings for new rows. Keys and messages are shown at once."""
+CLOCK_INTERVAL_S = 2.0
+"""Between drawings without anything new but the time."""
+LOOK_S = 0.1
+"""How long the drawing thread sleeps, unless a key is pressed."""
+NOTES = 3
+QUITTING = "stopping after this epoch and saving; Ctrl-C breaks it off after 5 s"
+ONGOING = "recording "
+"""Notes that begin so are of something that goes on: what is noted next takes their place."""
+QUIT, SAVE, VIDEO = "q", "s", "v"
+ANSWERS = {
+    SAVE: "writing a checkpoint after this epoch",
+    VIDEO: "recording an episode after this epoch",
+}
+KEY_FOOTERS = ("q save and quit   s checkpoint   v video   h help", "q quit  s save  v video  h help")
+KEY_HELP = (
+    ("q", "finish this epoch, write a checkpoint and stop"),
+    ("s", "write a checkpoint after this epoch"),
+    ("v", "record one episode with the policy of now, into the run's videos/"),
+    ("h or ?", "show and hide these lines"),
+    ("Ctrl-C", "as q, but a step over 5 s is broken off; twice: stop at once"),
+)
 
 
 class Dashboard(Protocol):
-    """What the training loop tells its user."""
+    """What the training loop tells its user, and hears of him."""
 
     def update(self, row: Mapping[str, Any]) -> None:
         """A new row of metrics, as `PuffeRL.mean_and_log` gives it."""
@@ -43,6 +62,12 @@ class Dashboard(Protocol):
     def say(self, text: str) -> None:
         """A message that must not be lost."""
 
+    def note(self, text: str) -> None:
+        """News that may be forgotten after a while."""
+
+    def keys(self) -> str:
+        """QUIT, SAVE and VIDEO as they were pressed since the last call."""
+
     def stopping(self) -> None:
         """Ctrl-C was pressed. Called from a signal handler: it must be safe in the middle of another method."""
 
@@ -51,42 +76,13 @@ class Dashboard(Protocol):
 
 
 def make_dashboard(title: str, total_timesteps: int, start_step: int = 0, stream: TextIO | None = None) -> Dashboard:
-    """The live panel if `stream` (stdout) is a terminal, else plain lines."""
+    """The live panel if `stream` (stdout) is a terminal that can move its cursor (TERM is not `dumb`), else plain lines."""
     stream = stream or sys.stdout
-    kind = LiveDashboard if stream.isatty() else LineDashboard
-    return kind(title, total_timesteps, start_step, stream)
-
-
-class Progress:
-    """What both kinds know: rows so far, elapsed time and the rest of it."""
-
-    def __init__(self, title: str, total: int, start: int) -> None:
-        self.title, self.total, self.start = title, max(total, 1), start
-        self.began = time.monotonic()
-        self.row: dict[str, Any] = {}
-        self.episodes: dict[str, Any] = {}
-        self.checkpoint = ""
-
-    def take(self, row: Mapping[str, Any]) -> None:
-        """Keep the row; a row without ended episodes leaves the last statistics standing."""
-        self.row = dict(row)
-        self.episodes = section(row, "environment/") or self.episodes
-
-    @property
-    def step(self) -> int:
-        """Steps done."""
-        return int(self.row.get("global_step", self.start))
-
-    @property
-    def elapsed_s(self) -> float:
-        """Seconds since this process began to train."""
-        return time.monotonic() - self.began
-
-    @property
-    def left_s(self) -> float:
-        """Seconds that the rest takes at the mean speed so far."""
-        done = self.step - self.start
-        return max(self.total - self.step, 0) * self.elapsed_s / done if done > 0 else math.inf
+    if stream.isatty():
+        console = Console(file=stream, highlight=False)
+        if not console.is_dumb_terminal:
+            return LiveDashboard(title, total_timesteps, start_step, console, open_keys())
+    return LineDashboard(title, total_timesteps, start_step, stream)
 
 
 class LineDashboard(Progress):
@@ -112,7 +108,7 @@ class LineDashboard(Progress):
         self.say(
             "  ".join(
                 [
-                    f"{min(self.step / self.total, 1):4.0%}",
+                    f"{self.share:4.0%}",
                     f"step {self.step:,}",
                     f"{self.row.get('SPS', 0):,.0f} steps/s",
                     *shown,
@@ -130,6 +126,14 @@ class LineDashboard(Progress):
         with contextlib.suppress(BrokenPipeError):
             print(text, file=self.stream, flush=True)
 
+    def note(self, text: str) -> None:
+        """As any message."""
+        self.say(text)
+
+    def keys(self) -> str:
+        """None are read."""
+        return ""
+
     def stopping(self) -> None:
         """Say so on stderr, past Python's buffers, which may be in the middle of a print."""
         with contextlib.suppress(OSError):
@@ -142,138 +146,167 @@ class LineDashboard(Progress):
 
 
 class LiveDashboard(Progress):
-    """A panel that is redrawn in place with every row."""
+    """A panel at the bottom of the terminal, with the program's other output above it, and keys.
+
+    Only the thread draws and touches the terminal. All other methods leave something for it to find, without a lock, so that a
+    signal handler may call them too. While the process is in the background, the terminal is left alone.
+    """
 
     def __init__(
-        self, title: str, total: int, start: int = 0, stream: TextIO | None = None, console: Console | None = None
+        self, title: str, total: int, start: int = 0, console: Console | None = None, keys: Keys | None = None
     ) -> None:  # fmt: skip
         super().__init__(title, total, start)
-        self.console = console or Console(file=stream, highlight=False)
-        self.hint = "Ctrl-C saves and stops"
-        self.drawing = False
-        self.drawn_at = -math.inf
-        self.live = Live(self.panel(), console=self.console, auto_refresh=False, redirect_stderr=True, redirect_stdout=True)
-        self.live.start()
+        self.console = console or Console(highlight=False)
+        self.terminal = keys or Keys()
+        self.place = InPlace(self.console)
+        self.machine = Machine()
+        self.lines: deque[str] = deque()
+        """To be printed above the panel."""
+        self.notes: list[str] = []
+        self.pressed: deque[str] = deque()
+        self.hint, self.shows_help = "", False
+        self.is_new, self.is_urgent, self.drawn_at = False, True, -math.inf
+        self.is_paused = self.is_closing = self.is_left = False
+        self.output = Redirected(self.lines)
+        self.ctrl_z = CtrlZ(self.pause, self.go_on)
+        self.ctrl_z.open()
+        self.thread = threading.Thread(target=self.work, name="dashboard")
+        self.thread.start()
+
+    # ------------------------------------------------------------ what the training loop calls
 
     def update(self, row: Mapping[str, Any]) -> None:
-        """Take the row over; redraw, unless that was done just now."""
+        """Shown with the next drawing."""
         self.take(row)
-        if time.monotonic() - self.drawn_at >= REDRAW_INTERVAL_S:
-            self.draw()
-
-    def draw(self) -> None:
-        """Redraw, once more if the hint changed meanwhile."""
-        hint: str | None = None
-        self.drawn_at = time.monotonic()
-        while hint != self.hint:
-            hint, self.drawing = self.hint, True
-            try:
-                self.live.update(self.panel(), refresh=True)
-            finally:
-                self.drawing = False
+        self.is_new = True
 
     def saved(self, path: str) -> None:
-        """Shown with the next row."""
+        """Shown with the next drawing, and at once if it was asked for."""
         self.checkpoint = path
+        self.is_new = True
+        if ANSWERS[SAVE] in self.notes:
+            self.answer(ANSWERS[SAVE], f"saved {path}")
 
     def say(self, text: str) -> None:
         """Print the line above the panel."""
-        self.drawing = True
-        try:
-            self.console.print(Text(text))
-        finally:
-            self.drawing = False
+        self.lines.append(text)
+
+    def note(self, text: str) -> None:
+        """Show the line in the panel, until NOTES others have come."""
+        self.answer(ONGOING, text)
+
+    def answer(self, asked: str, text: str) -> None:
+        """Show `text`, in place of notes that begin with `asked`."""
+        kept = [note for note in self.notes if not note.startswith(asked)]
+        self.notes = [*kept, text][-NOTES:]  # a new list: the other thread may be reading the old one
+        self.is_urgent = True
+
+    def keys(self) -> str:
+        """As Dashboard.keys."""
+        found = ""
+        while self.pressed:
+            found += self.pressed.popleft()
+        return found
 
     def stopping(self) -> None:
-        """Change the hint, now or, in the middle of a drawing, right after it."""
+        """Change the footer."""
         self.hint = STOPPING
-        if not self.drawing:
-            self.draw()
+        self.is_urgent = True
 
     def close(self) -> None:
-        """Draw once more and let the cursor go below the panel."""
-        self.hint = ""
-        self.draw()
-        self.live.stop()
+        """Draw once more, go below the panel and give the terminal back. May be called any number of times."""
+        self.hint, self.is_closing = "", True
+        try:
+            self.thread.join()
+        finally:  # also where a second Ctrl-C breaks in: the thread ends soon, and Python waits for it
+            self.output.close()
+            self.ctrl_z.close()
+        while self.lines:  # what came late, or after the terminal was gone
+            with contextlib.suppress(OSError):
+                print(self.lines.popleft(), file=self.console.file, flush=True)
 
-    def panel(self) -> RenderableType:
-        """The whole panel."""
-        share = min(self.step / self.total, 1.0)
-        head = Table.grid(expand=True, padding=(0, 1))
-        head.add_column(ratio=1)
-        head.add_column(justify="right", no_wrap=True)
-        head.add_row(ProgressBar(total=1.0, completed=share), Text(f"{share:4.0%}  ETA {clock(self.left_s)}", style="bold"))
-        head.add_row(
-            Text(f"{self.step:,} of {self.total:,} steps", no_wrap=True),
-            Text(f"{self.row.get('SPS', 0):,.0f} steps/s", style="bold green"),
-        )
-        head.add_row(
-            Text(f"epoch {number(self.row.get('epoch', 0))}  learning rate {number(self.row.get('learning_rate'))}", style="dim"),
-            Text(f"elapsed {clock(self.elapsed_s)}", style="dim"),
-        )
-        body = Table.grid(expand=True, padding=(0, 2))
-        for _ in range(3):
-            body.add_column(ratio=1)
-        body.add_row(
-            column("episodes", [(name, number(value)) for name, value in ordered(self.episodes)], "cyan"),
-            column("losses", [(name, number(value)) for name, value in losses(self.row)], "magenta"),
-            column("time", time_shares(self.row), "yellow"),
-        )
-        foot = Text(f"checkpoint {self.checkpoint or 'none yet'}", style="dim", no_wrap=True, overflow="ellipsis")
-        parts: list[RenderableType] = [head, "", body, "", foot, *([Text(self.hint, style="dim")] if self.hint else [])]
-        return Panel(Group(*parts), title=Text(self.title, style="bold"), title_align="left", border_style="blue")
+    def pause(self) -> None:
+        """Before Ctrl-Z stops the process: wait until the thread has left the terminal."""
+        self.is_paused = True
+        end = time.monotonic() + 1.0
+        while not self.is_left and self.thread.is_alive() and time.monotonic() < end:
+            time.sleep(0.01)
 
+    def go_on(self) -> None:
+        """After Ctrl-Z."""
+        self.is_paused = False
 
-def column(name: str, pairs: list[tuple[str, str]], style: str) -> Table:
-    """A titled list of names and values."""
-    table = Table.grid(expand=True, padding=(0, 1))
-    table.add_column(ratio=1, no_wrap=True, overflow="ellipsis")
-    table.add_column(justify="right", no_wrap=True)
-    table.add_row(Text(name, style=f"bold {style}"), "")
-    for key, value in pairs[:MOST_ROWS]:
-        table.add_row(SHORT.get(key, key.replace("_", " ")), value)
-    if len(pairs) > MOST_ROWS:
-        table.add_row(Text(f"and {len(pairs) - MOST_ROWS} more", style="dim"), "")
-    return table
+    # ------------------------------------------------------------ the thread
 
+    def work(self) -> None:
+        """Look, answer and draw until `close`, or until the main thread has ended without it."""
+        shielded()
+        try:
+            while not self.is_closing and threading.main_thread().is_alive():
+                if self.is_paused or self.in_background():
+                    self.leave()
+                    time.sleep(LOOK_S)
+                else:
+                    self.look()
+            if not self.in_background():
+                self.draw()
+        except (OSError, SystemExit):  # the terminal is gone, which is how rich says it of a pipe; training goes on
+            self.place.widths = []
+        finally:
+            with contextlib.suppress(OSError, SystemExit):
+                self.leave()
 
-def section(row: Mapping[str, Any], prefix: str) -> dict[str, Any]:
-    """The entries whose key begins with `prefix`, without it."""
-    return {key[len(prefix) :]: value for key, value in row.items() if key.startswith(prefix)}
+    def in_background(self) -> bool:
+        """Whether the terminal is another's now."""
+        try:
+            return in_foreground(self.console.file.fileno()) is False
+        except (OSError, ValueError):  # no file descriptor
+            return False
 
+    def look(self) -> None:
+        """Wait a moment for a key; draw if there is something new."""
+        self.is_left = False
+        for key in self.terminal.wait(LOOK_S):
+            self.press(key)
+        age = time.monotonic() - self.drawn_at
+        is_due = self.is_new and age >= REDRAW_INTERVAL_S
+        if is_due or self.is_urgent or self.lines or age >= CLOCK_INTERVAL_S or self.place.screen != self.console.size:
+            self.draw()
 
-def ordered(episodes: Mapping[str, Any]) -> list[tuple[str, Any]]:
-    """Episode statistics, the ones that every user looks for first."""
-    first = [name for name in LEADING if name in episodes]
-    return [(name, episodes[name]) for name in [*first, *(name for name in episodes if name not in first)]]
+    def press(self, key: str) -> None:
+        """Answer a key, and keep it for the training loop."""
+        if key == QUIT:
+            self.pressed.append(key)
+            self.hint, self.is_urgent = self.hint or QUITTING, True
+        elif key in ANSWERS:
+            self.pressed.append(key)
+            self.answer(ANSWERS[key], ANSWERS[key])
+        elif key in "h?":
+            self.shows_help = not self.shows_help
+            self.is_urgent = True
 
+    def draw(self) -> None:
+        """Draw the panel, and print what came in above it."""
+        self.is_new = self.is_urgent = False
+        self.drawn_at = time.monotonic()
+        size = self.console.size
+        lines = draw_panel(self, self.extras(), size.width, size.height - 1, ascii_only=self.console.options.ascii_only)
+        self.place.draw(lines, self.taken_lines())
 
-def losses(row: Mapping[str, Any]) -> list[tuple[str, Any]]:
-    """Losses, without counters of skipped things that are 0, as they should be."""
-    return [(name, value) for name, value in section(row, "losses/").items() if value or not name.startswith("skipped")]
+    def extras(self) -> Extras:
+        """What the panel shows beside the run's numbers."""
+        footers: tuple[str, ...] = KEY_FOOTERS if self.terminal.is_terminal else ("Ctrl-C saves and stops",)
+        if self.hint or self.is_closing:
+            footers = (self.hint,)
+        shown_help = KEY_HELP if self.shows_help and self.terminal.is_terminal and not self.is_closing else ()
+        return Extras(footers, bool(self.hint), self.notes, shown_help, self.machine.load())
 
+    def taken_lines(self) -> list[str]:
+        """What is to be printed above the panel now."""
+        return [self.lines.popleft() for _ in range(len(self.lines))]
 
-def time_shares(row: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """How the time was spent, in percent of what was measured."""
-    seconds = {name: float(value) for name, value in section(row, "time/").items()}
-    whole = sum(seconds.values())
-    return [(name, f"{value / whole:.0%}") for name, value in seconds.items()] if whole > 0 else []
-
-
-def number(value: Any) -> str:
-    """At most some 8 characters, four digits that count."""
-    if value is None:
-        return "-"
-    value = float(value)
-    if value == int(value) and abs(value) < 1e7 if math.isfinite(value) else False:
-        return f"{value:,.0f}"
-    return f"{value:,.1f}" if 1000 <= abs(value) < 1e7 else f"{value:.4g}"
-
-
-def clock(seconds: float) -> str:
-    """`1:02:03`, or `2:03`; `-` where it is not known."""
-    if not math.isfinite(seconds):
-        return "-"
-    minutes, rest = divmod(int(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+    def leave(self) -> None:
+        """Give the terminal back, with the cursor below the panel."""
+        self.terminal.release()
+        self.place.leave(self.taken_lines())
+        self.is_left, self.is_urgent = True, True

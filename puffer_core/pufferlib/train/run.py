@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import logging
 import os
+import signal
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,11 +14,13 @@ from pufferlib.config.run_config import RunConfig
 from pufferlib.errors import CheckpointError, ConfigError, EnvError, NonFiniteError, RankError, WorkerError
 from pufferlib.train.best import Ranking
 from pufferlib.train.curves import draw_curves
-from pufferlib.train.dashboard import Dashboard, make_dashboard, number
+from pufferlib.train.dashboard import QUIT, SAVE, VIDEO, Dashboard, make_dashboard
 from pufferlib.train.interrupt import Interrupt, StepBrokenOff
 from pufferlib.train.launch import launch
 from pufferlib.train.loggers import Loggers, check_loggers
+from pufferlib.train.progress import number
 from pufferlib.train.run_dir import RunDirectory, describe_run, free_path
+from pufferlib.train.snapshots import Recorder, check_recorder
 
 if TYPE_CHECKING:
     from pufferlib.train.puffe_rl import PuffeRL
@@ -34,6 +37,8 @@ def train_run(config: RunConfig, command_line: list[str], resume: RunDirectory |
     """
     is_main = launch().rank == 0
     check_loggers(config.logger)
+    if config.train.video_interval:
+        check_recorder()
     if resume is None and is_main:
         free_path(config.env_name, config.tag, config.run_dir)  # refused before anything heavy is imported
     trainer = build_trainer(config)
@@ -171,16 +176,24 @@ class Loop:
         return trainer.global_step >= self.total or trainer.is_stopped
 
     def is_over(self, interrupt: Interrupt, row_is_due: bool) -> bool:
-        """Whether to stop before the next rollout, the same on all ranks. Writes a row, if rank 0's clock says so."""
+        """Whether to stop before the next rollout, the same on all ranks. Writes what rank 0's clock or its user asks for."""
         trainer = self.trainer
-        said = [(row_is_due, interrupt.requested, trainer.is_stopped)]
+        keys = self.keys()
+        requested = interrupt.requested or (signal.SIGINT if QUIT in keys else 0)
+        said = [(row_is_due, requested, trainer.is_stopped, SAVE in keys)]
         if trainer.ranks:
             said = trainer.ranks.exchange(said[0])
-        self.stop_signal = max(signal for _, signal, _ in said)
-        trainer.is_stopped = any(stopped for _, _, stopped in said)
-        if said[0][0]:
+        self.stop_signal = max(number for _, number, _, _ in said)
+        trainer.is_stopped = any(stopped for _, _, stopped, _ in said)
+        if said[0][3]:
+            self.save()
+        elif said[0][0]:
             self.log_row()
         return trainer.global_step >= self.total or bool(self.stop_signal) or trainer.is_stopped
+
+    def keys(self) -> str:
+        """What rank 0's user has pressed."""
+        return ""
 
     def log_row(self) -> dict[str, float]:
         """One row of metrics."""
@@ -217,6 +230,7 @@ class Session(Loop):
         self.run_dir, self.saved = run, saved
         self.ranking = Ranking(config.train.best_metric, run.rows())
         self.loggers = Loggers(config.logger, run.path, config.tables())
+        self.recorder = Recorder(run.path / "videos", trainer.save_checkpoint)
         self.dashboard: Dashboard = make_dashboard(f"{config.env_name}  {run.path}", self.total, trainer.global_step)
         self.episodes: dict[str, Any] = {}
 
@@ -237,12 +251,23 @@ class Session(Loop):
                 raise type(error)(f"{error}; last good checkpoint: {self.newest()}") from error
             finally:
                 self.dashboard.close()
+                self.recorder.close()
                 self.loggers.close()
         if finished:
             self.finish()
             return 0
         print(f"go on with: puffer train --resume {self.run_dir.path}")
         return 128 + self.stop_signal
+
+    def keys(self) -> str:
+        """As the dashboard heard them. Videos are begun here, and told of when they end."""
+        keys, trainer, interval = self.dashboard.keys(), self.trainer, self.config.train.video_interval
+        if ended := self.recorder.ended():
+            self.dashboard.note(ended)
+        is_due = interval and trainer.epoch and trainer.epoch % interval == 0 and not self.recorder.is_busy
+        if (is_due or VIDEO in keys) and trainer.global_step < self.total and QUIT not in keys:
+            self.dashboard.note(self.recorder.begin(trainer.global_step))
+        return keys
 
     def log_row(self) -> dict[str, float]:
         """One row of metrics to every logger and the dashboard."""
@@ -262,14 +287,16 @@ class Session(Loop):
     def save(self) -> None:
         """A row and then a checkpoint of this step, unless it has them, and no more checkpoints than the settings keep."""
         path, train = self.run_dir.checkpoint_path(self.trainer.global_step), self.config.train
+        name = path.relative_to(self.run_dir.path).as_posix()
         if path == self.saved:
+            self.dashboard.saved(name)
             return
         super().save()
         self.loggers.file.sync()
         self.trainer.save_checkpoint(path)
         self.saved = path
         self.run_dir.prune(train.keep_checkpoints, train.keep_best, self.ranking)
-        self.dashboard.saved(path.relative_to(self.run_dir.path).as_posix())
+        self.dashboard.saved(name)
 
     def newest(self) -> str:
         """The newest checkpoint, for messages."""
