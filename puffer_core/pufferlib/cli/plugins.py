@@ -21,6 +21,7 @@ KINDS = {
     "logger": "loggers",
     "backend": "back ends",
     "command": "commands",
+    "name": "public names",
 }
 WIDTH = 110
 

@@ -4,7 +4,7 @@ from pufferlib.plugins.games import find_games
 from pufferlib.plugins.hookspecs import hookimpl
 from pufferlib.plugins.loader import Plugin
 from pufferlib.plugins.registry import Registry, registry
-from pufferlib.plugins.specs import BackendSpec, CommandSpec, EmulatorSpec, EnvFamily, EnvSpec, LoggerSpec, PolicySpec
+from pufferlib.plugins.specs import BackendSpec, CommandSpec, EmulatorSpec, EnvFamily, EnvSpec, LoggerSpec, NameSpec, PolicySpec
 
 __all__ = [
     "BackendSpec",
@@ -13,6 +13,7 @@ __all__ = [
     "EnvFamily",
     "EnvSpec",
     "LoggerSpec",
+    "NameSpec",
     "Plugin",
     "PolicySpec",
     "Registry",

@@ -26,7 +26,7 @@ from collections.abc import Iterable
 
 import pluggy
 
-from pufferlib.plugins.specs import BackendSpec, CommandSpec, EmulatorSpec, EnvFamily, EnvSpec, LoggerSpec, PolicySpec
+from pufferlib.plugins.specs import BackendSpec, CommandSpec, EmulatorSpec, EnvFamily, EnvSpec, LoggerSpec, NameSpec, PolicySpec
 
 PROJECT = "pufferlib"
 hookspec = pluggy.HookspecMarker(PROJECT)
@@ -61,3 +61,8 @@ def pufferlib_backends() -> Iterable[BackendSpec]:  # type: ignore[empty-body]
 @hookspec
 def pufferlib_commands() -> Iterable[CommandSpec]:  # type: ignore[empty-body]
     """Commands of the `puffer` program."""
+
+
+@hookspec
+def pufferlib_names() -> Iterable[NameSpec]:  # type: ignore[empty-body]
+    """Classes and functions that `pufferlib` itself offers: `from pufferlib import NAME`."""

@@ -15,7 +15,7 @@ import pluggy
 
 from pufferlib.errors import PluginError
 from pufferlib.plugins import hookspecs
-from pufferlib.plugins.specs import BackendSpec, CommandSpec, EmulatorSpec, EnvFamily, EnvSpec, LoggerSpec, PolicySpec
+from pufferlib.plugins.specs import BackendSpec, CommandSpec, EmulatorSpec, EnvFamily, EnvSpec, LoggerSpec, NameSpec, PolicySpec
 
 GROUP = "pufferlib.plugins"
 API = 1
@@ -27,6 +27,7 @@ HOOKS: dict[str, tuple[type, ...]] = {
     "pufferlib_loggers": (LoggerSpec,),
     "pufferlib_backends": (BackendSpec,),
     "pufferlib_commands": (CommandSpec,),
+    "pufferlib_names": (NameSpec,),
 }
 log = logging.getLogger("pufferlib.plugins")
 

@@ -128,8 +128,12 @@ class PolicySpec(Spec):
 
 @dataclass(frozen=True)
 class LoggerSpec(Spec):
-    """A logger: `target(run_dir, config)` returns an object with `log(metrics, step)` and `close()`."""
+    """A logger: `target(**settings)` returns a pufferlib.Logger. Its parameters are the settings `--loggers.NAME.PARAMETER`.
 
+    package: what the target imports when it starts; if that is missing, `pip install 'pufferlib[NAME]'` is said to mend it
+    """
+
+    package: str = ""
     kind: ClassVar[str] = "logger"
 
 
@@ -149,6 +153,13 @@ class CommandSpec(Spec):
     """A command `puffer <name>`: `target(arguments: list[str])` returns the exit status."""
 
     kind: ClassVar[str] = "command"
+
+
+@dataclass(frozen=True)
+class NameSpec(Spec):
+    """A public name of a plugin: `from pufferlib import <name>` gives its target."""
+
+    kind: ClassVar[str] = "name"
 
 
 def check_target(record: Any, which: str, target: Any) -> None:
