@@ -113,12 +113,19 @@ static inline uint64_t turns_spread(uint64_t eight_bits) {
     return (((eight_bits & 0xFF) * TURNS_ONES & 0x8040201008040201ull) + 0x7F * TURNS_ONES) >> 7 & TURNS_ONES;
 }
 
-/* A uniformly random one of the bits of a set that is not empty: B(count). */
-static inline int turns_random_bit(PufferRng *rng, uint64_t set) {
+/* How many bits of a set come up to the end of each of its bytes, as bytes. */
+static inline uint64_t turns_bit_sums(uint64_t set) {
     uint64_t counts = set - (set >> 1 & 0x5555555555555555ull); /* of pairs, fours, bytes */
     counts = (counts & 0x3333333333333333ull) + (counts >> 2 & 0x3333333333333333ull);
-    uint64_t sums = ((counts + (counts >> 4)) & 0x0F * TURNS_ONES) * TURNS_ONES;
-    uint32_t wanted = puffer_below(rng, (uint32_t)(sums >> 56));
+    return ((counts + (counts >> 4)) & 0x0F * TURNS_ONES) * TURNS_ONES;
+}
+
+/* A uniformly random one of the bits of a set that is not empty: B(count). */
+static inline int turns_random_bit(PufferRng *rng, uint64_t set) {
+    uint32_t random = puffer_u32(rng);
+    if (!(set & (set - 1))) return (int)(turns_bit_sums(set - 1) >> 56); /* the only one: often a bot's choice */
+    uint64_t sums = turns_bit_sums(set);
+    uint32_t wanted = (uint32_t)((uint64_t)random * (sums >> 56) >> 32);
     int byte = turns_rank(sums, wanted);
     uint32_t before = (uint32_t)(sums << 8 >> 8 * byte) & 0xFF;
     return 8 * byte + turns_rank(turns_spread(set >> 8 * byte) * TURNS_ONES, wanted - before);
@@ -174,18 +181,26 @@ static inline void turns_log(const Turns *t, TurnsLog *log, double score, double
     }
 }
 
-/* Legal actions (uint8[n], 0 or 1) for the row to move; a row that is not to move may only choose 0. */
-static inline void turns_act_masks(const Turns *t, PufferIO *io, const uint8_t *legal, int n) {
-    if (!io->act_mask) return;
-    for (int row = 0; row < t->rows; row++) {
+/* The action mask (uint8[n]) of the row to move, for the game to write 0 and 1 into; NULL if there are no masks. A row that is not
+ * to move may only choose 0. */
+static inline uint8_t *turns_act_mask(const Turns *t, PufferIO *io, int n) {
+    uint8_t *own = NULL;
+    for (int row = 0; io->act_mask && row < t->rows; row++) {
         uint8_t *mask = io->act_mask + row * n;
         if (row == t->to_move) {
-            memcpy(mask, legal, (size_t)n);
+            own = mask;
         } else {
             memset(mask, 0, (size_t)n);
             mask[0] = 1;
         }
     }
+    return own;
+}
+
+/* The same, with legal actions (uint8[n], 0 or 1) that are known already. */
+static inline void turns_act_masks(const Turns *t, PufferIO *io, const uint8_t *legal, int n) {
+    uint8_t *mask = turns_act_mask(t, io, n);
+    if (mask) memcpy(mask, legal, (size_t)n);
 }
 
 #endif

@@ -2,7 +2,8 @@
  * is smaller than its own; whoever holds more cards after nine placements has won.
  *
  * A card has four sides, 1 to 10, by directions: up, right, down, left. On the board, cells lie in rows of four lanes, of
- * which the last is a border, so that a neighbour is a fixed step away and loops over 16 lanes become vector instructions. */
+ * which the last is a border, so that a neighbour is a fixed step away and loops over 16 lanes become vector instructions.
+ * Sets of actions are words: bit 9 * card + cell. */
 #ifndef CARDTRIAD_H
 #define CARDTRIAD_H
 
@@ -18,7 +19,9 @@ enum { CARDTRIAD_SLOT = 1 + CARDTRIAD_SIDES, CARDTRIAD_HAND_SLOTS = CARDTRIAD_HA
 enum { CARDTRIAD_BOARD_AT = 2 * CARDTRIAD_HAND_SLOTS, CARDTRIAD_VIEW = CARDTRIAD_BOARD_AT + CARDTRIAD_CELLS * CARDTRIAD_SLOT };
 enum { CARDTRIAD_OBS = CARDTRIAD_VIEW + 3, CARDTRIAD_VIEW_PADDED = 96, CARDTRIAD_BLOCK = 16 };
 
-static const int8_t cardtriad_steps[CARDTRIAD_SIDES] = {-4, 1, 4, -1}; /* from a lane to its neighbours */
+/* Of cells in arrays of the board, which begin with PAD lanes of border; the steps from a lane to its neighbours. */
+static const uint8_t cardtriad_lanes[CARDTRIAD_CELLS] = {4, 5, 6, 8, 9, 10, 12, 13, 14};
+static const int8_t cardtriad_steps[CARDTRIAD_SIDES] = {-4, 1, 4, -1};
 
 typedef struct CardtriadArgs {
     int32_t opponent, illegal, max_steps, open;
@@ -32,11 +35,12 @@ typedef struct Cardtriad {
     Turns turns;
 
     int32_t plies;
-    int32_t lead; /* of side 0 on the board, in cards */
     uint64_t held[2]; /* bit 9 * card, until it is placed */
     uint64_t empty;   /* bit cell */
-    uint8_t cards[2 * CARDTRIAD_HAND][CARDTRIAD_SIDES]; /* as they were dealt: side 0's, then side 1's */
-    uint8_t owner[CARDTRIAD_PADDED], sides[CARDTRIAD_SIDES][CARDTRIAD_PADDED]; /* of the board: lane k at k + PAD */
+    int32_t lead;     /* of side 0 on the board, in cards */
+    uint8_t cards[2 * CARDTRIAD_HAND][CARDTRIAD_SIDES]; /* in side 0's hand, then side 1's; zeros where they were placed */
+    uint8_t owner[CARDTRIAD_PADDED];
+    uint8_t sides[CARDTRIAD_SIDES][CARDTRIAD_PADDED]; /* of cells that are not empty; 10 in the border, so that none exceeds it */
     /* Side 0's observation of hands and board but for owners, kept because little of it changes; the last number is spare. */
     float view[CARDTRIAD_VIEW_PADDED];
 
@@ -58,17 +62,10 @@ static inline int cardtriad_init(Cardtriad *g, const CardtriadArgs *args, void *
     memset(g, 0, sizeof *g);
     g->io = io;
     g->args = *args;
+    memset(g->sides, CARDTRIAD_HIGHEST, sizeof g->sides);
     turns_init(&g->turns, args->opponent);
     return 0;
 }
-
-static inline int cardtriad_lane(int cell) { return CARDTRIAD_PAD + 4 * (cell / 3) + cell % 3; }
-
-/* Their slots in the view. */
-static inline float *cardtriad_in_hand(Cardtriad *g, int side, int card) {
-    return g->view + CARDTRIAD_HAND_SLOTS * side + CARDTRIAD_SLOT * card;
-}
-static inline float *cardtriad_on_board(Cardtriad *g, int cell) { return g->view + CARDTRIAD_BOARD_AT + CARDTRIAD_SLOT * cell; }
 
 /* ---------------------------------------------------------------- observation */
 
@@ -84,25 +81,34 @@ static inline void cardtriad_observe(const Cardtriad *g, void *base) {
             memcpy(obs, g->view + CARDTRIAD_HAND_SLOTS, CARDTRIAD_HAND_SLOTS * sizeof(float));
             memcpy(obs + CARDTRIAD_HAND_SLOTS, g->view, CARDTRIAD_HAND_SLOTS * sizeof(float));
         }
-        for (int cell = 0; cell < CARDTRIAD_CELLS; cell++)
-            obs[CARDTRIAD_BOARD_AT + CARDTRIAD_SLOT * cell] = owners[side][g->owner[cardtriad_lane(cell)]];
+        for (int row = 0; row < 3; row++) {
+            const uint8_t *owner = g->owner + cardtriad_lanes[3 * row];
+            float *slots = obs + CARDTRIAD_BOARD_AT + 3 * CARDTRIAD_SLOT * row;
+            slots[0] = owners[side][owner[0]];
+            slots[CARDTRIAD_SLOT] = owners[side][owner[1]];
+            slots[2 * CARDTRIAD_SLOT] = owners[side][owner[2]];
+        }
         if (!g->args.open)
             for (int card = 0; card < CARDTRIAD_HAND; card++)
                 memset(obs + CARDTRIAD_HAND_SLOTS + CARDTRIAD_SLOT * card + 1, 0, CARDTRIAD_SIDES * sizeof(float));
-        obs[CARDTRIAD_VIEW] = side == g->turns.to_move ? 1.0f : 0.0f;
-        obs[CARDTRIAD_VIEW + 1] = side == g->turns.first ? 1.0f : 0.0f;
+        obs[CARDTRIAD_VIEW] = (float)(side == g->turns.to_move);
+        obs[CARDTRIAD_VIEW + 1] = (float)(side == g->turns.first);
         obs[CARDTRIAD_VIEW + 2] = (float)(side == 0 ? g->lead : -g->lead) / 9.0f;
     }
 }
 
-/* What the side to move may do, as bits of actions: any card that it still holds on any empty cell. The product puts the nine
- * bits of empty cells at every card held. */
+/* What the side to move may do: any card that it still holds on any empty cell. The product puts the nine bits of empty cells at
+ * every card held. */
 static inline uint64_t cardtriad_legal(const Cardtriad *g) { return g->held[g->turns.to_move] * g->empty; }
 
 static inline void cardtriad_show(Cardtriad *g) {
-    uint64_t legal = cardtriad_legal(g), spread[(CARDTRIAD_ACTIONS + 7) / 8];
-    for (int i = 0; 8 * i < CARDTRIAD_ACTIONS; i++) spread[i] = turns_spread(legal >> 8 * i);
-    turns_act_masks(&g->turns, &g->io, (const uint8_t *)spread, CARDTRIAD_ACTIONS);
+    uint8_t *mask = turns_act_mask(&g->turns, &g->io, CARDTRIAD_ACTIONS);
+    uint64_t held = g->held[g->turns.to_move], first_eight = turns_spread(g->empty), ninth = g->empty >> 8;
+    for (int card = 0; mask && card < CARDTRIAD_HAND; card++, mask += CARDTRIAD_CELLS, held >>= CARDTRIAD_CELLS) {
+        uint64_t is_held = held & 1u, eight = first_eight * is_held;
+        memcpy(mask, &eight, sizeof eight);
+        mask[8] = (uint8_t)(ninth * is_held);
+    }
     cardtriad_observe(g, g->io.obs);
 }
 
@@ -110,11 +116,12 @@ static inline void cardtriad_show(Cardtriad *g) {
 
 /* Returns whether the game is over. */
 static inline int cardtriad_place(Cardtriad *g, int action) {
-    int side = g->turns.to_move, card = action / CARDTRIAD_CELLS, cell = action % CARDTRIAD_CELLS, lane = cardtriad_lane(cell);
-    float *in_hand = cardtriad_in_hand(g, side, card);
-    memcpy(cardtriad_on_board(g, cell), in_hand, CARDTRIAD_SLOT * sizeof(float));
+    const uint32_t side = (uint32_t)g->turns.to_move, cell = (uint32_t)action % CARDTRIAD_CELLS, lane = cardtriad_lanes[cell];
+    const uint32_t card = CARDTRIAD_HAND * side + (uint32_t)action / CARDTRIAD_CELLS;
+    float *in_hand = g->view + CARDTRIAD_SLOT * card, *on_board = g->view + CARDTRIAD_BOARD_AT + CARDTRIAD_SLOT * cell;
+    memcpy(on_board, in_hand, CARDTRIAD_SLOT * sizeof(float));
     memset(in_hand, 0, CARDTRIAD_SLOT * sizeof(float));
-    g->held[side] &= ~(1ull << CARDTRIAD_CELLS * card);
+    g->held[side] &= ~(1ull << ((uint32_t)action - cell));
     g->empty &= ~(1ull << cell);
 
     /* Four sides at once, a byte for each direction, and no branch on what cannot be predicted. `differs` is 0 where the
@@ -125,8 +132,9 @@ static inline int cardtriad_place(Cardtriad *g, int action) {
     uint8_t *up = g->sides[0] + lane, *right = g->sides[1] + lane, *down = g->sides[2] + lane, *left = g->sides[3] + lane;
     uint32_t own, facing = down[-4] | (uint32_t)left[1] << 8 | (uint32_t)up[4] << 16 | (uint32_t)right[-1] << 24;
     uint32_t owners = owner[-4] | (uint32_t)owner[1] << 8 | (uint32_t)owner[4] << 16 | (uint32_t)owner[-1] << 24;
-    uint32_t differs = owners ^ ones * (1u - (uint32_t)side);
-    memcpy(&own, g->cards[CARDTRIAD_HAND * side + card], sizeof own);
+    uint32_t differs = owners ^ ones * (1u - side);
+    memcpy(&own, g->cards[card], sizeof own);
+    memset(g->cards[card], 0, sizeof own);
     uint32_t takes = (((own | high) - (facing + ones)) & (high - differs) & high) >> 7;
     owner[-4] ^= takes & 1u; /* from one side to the other */
     owner[1] ^= takes >> 8 & 1u;
@@ -135,7 +143,7 @@ static inline int cardtriad_place(Cardtriad *g, int action) {
     owner[0] = (uint8_t)side;
     *up = (uint8_t)own, *right = (uint8_t)(own >> 8), *down = (uint8_t)(own >> 16), *left = (uint8_t)(own >> 24);
     int taken = (int)(takes * ones >> 24);
-    g->lead += side == 0 ? 1 + 2 * taken : -1 - 2 * taken;
+    g->lead += (1 - 2 * (int)side) * (1 + 2 * taken);
     g->plies += 1;
     turns_pass(&g->turns);
     return g->plies == CARDTRIAD_CELLS;
@@ -152,71 +160,78 @@ static inline void cardtriad_settle(Cardtriad *g) {
 
 /* ---------------------------------------------------------------- the bot */
 
-/* So much that one more take outweighs every weakness: four sides lack at most 10 each. */
-enum { CARDTRIAD_NO_TAKE = CARDTRIAD_SIDES * CARDTRIAD_HIGHEST + 1, CARDTRIAD_ILLEGAL = 255 };
+/* The worth of a take: more than all weakness, of which four sides have at most 9 each. Its lower four bits are set, so that
+ * `side | TAKE` is TAKE. */
+enum { CARDTRIAD_TAKE = 47 };
 
-/* One side of a card beside one neighbour: NO_TAKE if it takes nothing, less its strength if the neighbour is open (all
- * ones). */
-static inline int cardtriad_cost(int8_t side, int8_t facing, int8_t open) {
-    return (side > facing ? 0 : CARDTRIAD_NO_TAKE) - (side & open);
+/* What cells see in one direction. */
+typedef struct CardtriadSeen {
+    int8_t facing[CARDTRIAD_LANES]; /* what a side must exceed to be worth anything: 0 if the neighbour is empty */
+    uint8_t take[CARDTRIAD_LANES];  /* TAKE, or 0 if the neighbour is empty: there a side is worth its strength */
+} CardtriadSeen;
+
+/* Direction d; a neighbour that is not empty adds 10, which no side is weaker by, to `worth`. */
+static inline CardtriadSeen cardtriad_look(const Cardtriad *g, int d, uint8_t *worth) {
+    const uint8_t *owner = g->owner + CARDTRIAD_PAD + cardtriad_steps[d], own = (uint8_t)g->turns.to_move;
+    const uint8_t *sides = g->sides[d ^ 2] + CARDTRIAD_PAD + cardtriad_steps[d];
+    CardtriadSeen seen;
+    for (int k = 0; k < CARDTRIAD_LANES; k++) {
+        uint8_t closed = owner[k] == CARDTRIAD_EMPTY ? 0 : 255, mine = owner[k] == own ? 255 : 0;
+        seen.facing[k] = (int8_t)((sides[k] & closed) | (mine & CARDTRIAD_HIGHEST)); /* no side exceeds one's own */
+        seen.take[k] = closed & CARDTRIAD_TAKE;
+        worth[k] = (uint8_t)(worth[k] + (closed & CARDTRIAD_HIGHEST));
+    }
+    return seen;
 }
 
-/* The placement that takes most; among those the least exposed, by what its sides lack to 10 where the neighbour is open;
- * among those any. All lanes at once: what of it does not depend on the card comes first. */
-static inline int cardtriad_bot_choice(Cardtriad *g) {
-    int8_t facing[CARDTRIAD_SIDES][CARDTRIAD_LANES], open[CARDTRIAD_SIDES][CARDTRIAD_LANES];
-    uint8_t exposed[CARDTRIAD_LANES] = {0}, illegal[CARDTRIAD_LANES], least[CARDTRIAD_LANES];
-    const uint8_t other = (uint8_t)(1 - g->turns.to_move);
-    for (int d = 0; d < CARDTRIAD_SIDES; d++) {
-        int at = CARDTRIAD_PAD + cardtriad_steps[d];
-        for (int k = 0; k < CARDTRIAD_LANES; k++) { /* what cannot be taken faces with 10, which no side exceeds */
-            int8_t takeable = g->owner[at + k] == other ? -1 : 0;
-            facing[d][k] = (int8_t)((g->sides[d ^ 2][at + k] & takeable) | (CARDTRIAD_HIGHEST & ~takeable));
-            open[d][k] = g->owner[at + k] == CARDTRIAD_EMPTY ? -1 : 0;
-            exposed[k] = (uint8_t)(exposed[k] + (CARDTRIAD_HIGHEST & open[d][k]));
-        }
-    }
-    for (int k = 0; k < CARDTRIAD_LANES; k++) illegal[k] = g->owner[CARDTRIAD_PAD + k] == CARDTRIAD_EMPTY ? 0 : CARDTRIAD_ILLEGAL;
-    memset(least, CARDTRIAD_ILLEGAL, sizeof least);
+static inline uint8_t cardtriad_worth(uint8_t side, int8_t facing, uint8_t take) {
+    return ((int8_t)side > facing ? 255 : 0) & (side | take);
+}
 
-    uint8_t costs[CARDTRIAD_HAND][CARDTRIAD_LANES], cards[CARDTRIAD_HAND + 1], lowest = CARDTRIAD_ILLEGAL;
-    int count = 0;
-    for (int card = 0; card < CARDTRIAD_HAND; card++) { /* a card not held is overwritten by the next one */
-        cards[count] = (uint8_t)card;
-        count += (int)(g->held[g->turns.to_move] >> CARDTRIAD_CELLS * card & 1u);
-    }
-    for (int i = 0; i < count; i++) {
-        const uint8_t *card = g->cards[CARDTRIAD_HAND * g->turns.to_move + cards[i]];
-        int8_t up = (int8_t)card[0], right = (int8_t)card[1], down = (int8_t)card[2], left = (int8_t)card[3];
+/* The placements that take most; among those the least exposed, by what its sides lack to 10 where the neighbour is empty. All
+ * lanes at once. A card that was placed is worth no more than one in hand, and falls out at the end. */
+static inline uint64_t cardtriad_best(const Cardtriad *g) {
+    uint8_t placed[CARDTRIAD_LANES], legal[CARDTRIAD_LANES], worth[CARDTRIAD_HAND][CARDTRIAD_LANES];
+    uint8_t most[CARDTRIAD_LANES] = {0}, highest = 0;
+    memset(placed, 1, sizeof placed); /* above 0, which cells that are not empty get */
+    const CardtriadSeen up = cardtriad_look(g, 0, placed), right = cardtriad_look(g, 1, placed);
+    const CardtriadSeen down = cardtriad_look(g, 2, placed), left = cardtriad_look(g, 3, placed);
+    for (int k = 0; k < CARDTRIAD_LANES; k++) legal[k] = g->owner[CARDTRIAD_PAD + k] == CARDTRIAD_EMPTY ? 255 : 0;
+    for (int i = 0; i < CARDTRIAD_HAND; i++) {
+        const uint8_t *card = g->cards[CARDTRIAD_HAND * g->turns.to_move + i];
+        const uint8_t a = card[0], b = card[1], c = card[2], d = card[3];
         for (int k = 0; k < CARDTRIAD_LANES; k++) {
-            int cost = cardtriad_cost(up, facing[0][k], open[0][k]) + cardtriad_cost(right, facing[1][k], open[1][k]) +
-                       cardtriad_cost(down, facing[2][k], open[2][k]) + cardtriad_cost(left, facing[3][k], open[3][k]) + exposed[k];
-            costs[i][k] = (uint8_t)cost | illegal[k];
-            least[k] = costs[i][k] < least[k] ? costs[i][k] : least[k];
+            uint8_t sum = (uint8_t)(placed[k] + cardtriad_worth(a, up.facing[k], up.take[k]) +
+                                    cardtriad_worth(b, right.facing[k], right.take[k]) +
+                                    cardtriad_worth(c, down.facing[k], down.take[k]) +
+                                    cardtriad_worth(d, left.facing[k], left.take[k]));
+            worth[i][k] = sum & legal[k];
+            most[k] = worth[i][k] > most[k] ? worth[i][k] : most[k];
         }
     }
-    for (int k = 0; k < CARDTRIAD_LANES; k++) lowest = least[k] < lowest ? least[k] : lowest;
-    /* The best as bits: 12 lanes of each card in turn. The factor gathers the lowest bits of eight bytes in the top one. */
-    uint64_t best = 0, gather = 0x0102040810204080ull;
-    for (int i = 0; i < count; i++) {
+    for (int k = 0; k < CARDTRIAD_LANES; k++) highest = most[k] > highest ? most[k] : highest;
+    /* The factor gathers the lowest bits of bytes 0, 1, 2, 4, 5 and 6, two rows of cells, in the top byte. */
+    const uint64_t gather = 0x0102040008102000ull;
+    uint64_t best = 0;
+    for (int i = 0; i < CARDTRIAD_HAND; i++) {
         uint64_t halves[2];
-        for (int k = 0; k < CARDTRIAD_LANES; k++) costs[i][k] = costs[i][k] == lowest;
-        memcpy(halves, costs[i], sizeof halves);
-        best |= ((halves[0] * gather >> 56) | (halves[1] * gather >> 56) << 8) << 12 * i;
+        for (int k = 0; k < CARDTRIAD_LANES; k++) worth[i][k] = worth[i][k] == highest;
+        memcpy(halves, worth[i], sizeof halves);
+        best |= ((halves[0] * gather >> 56) | (halves[1] * gather >> 56) << 6) << CARDTRIAD_CELLS * i;
     }
-    int choice = turns_random_bit(&g->rng, best), lane = choice % 12;
-    return CARDTRIAD_CELLS * cards[choice / 12] + 3 * (lane / 4) + lane % 4;
+    return best & cardtriad_legal(g);
 }
 
+/* One of the best, but with chance `bot_epsilon` any legal placement. */
 static inline int cardtriad_play_bot(Cardtriad *g) {
-    if (puffer_chance(&g->rng, g->args.bot_epsilon)) return cardtriad_place(g, turns_random_bit(&g->rng, cardtriad_legal(g)));
-    return cardtriad_place(g, cardtriad_bot_choice(g));
+    int is_random = puffer_chance(&g->rng, g->args.bot_epsilon);
+    return cardtriad_place(g, turns_random_bit(&g->rng, is_random ? cardtriad_legal(g) : cardtriad_best(g)));
 }
 
 /* ---------------------------------------------------------------- starting */
 
-/* A side of a random word: 1 + B(10). */
-static inline uint32_t cardtriad_side(uint32_t random) { return 1 + (uint32_t)((uint64_t)random * CARDTRIAD_HIGHEST >> 32); }
+/* A side less 1 of a random word: B(10). */
+static inline uint32_t cardtriad_side(uint32_t random) { return (uint32_t)((uint64_t)random * CARDTRIAD_HIGHEST >> 32); }
 
 /* Both hands. A card is drawn again, at most 20 times, until its sides are neither too weak nor too strong in all. One that
  * is not kept is overwritten: a branch could not be predicted. */
@@ -226,8 +241,9 @@ static inline void cardtriad_draw_hands(Cardtriad *g) {
     for (uint32_t card = 0, redraws = 0; card < 2 * CARDTRIAD_HAND;) {
         PufferFour r = puffer_four_u32(&rng);
         uint32_t sides = cardtriad_side(r.a) | cardtriad_side(r.b) << 8 | cardtriad_side(r.c) << 16 | cardtriad_side(r.d) << 24;
-        uint32_t sum = sides * 0x01010101u >> 24;
-        uint32_t is_fair = (sum >= CARDTRIAD_LEAST_SUM) & (sum <= CARDTRIAD_MOST_SUM), keep = is_fair | (redraws == CARDTRIAD_REDRAWS);
+        sides += 0x01010101u;
+        uint32_t sum = sides * 0x01010101u >> 24, is_fair = sum - CARDTRIAD_LEAST_SUM <= CARDTRIAD_MOST_SUM - CARDTRIAD_LEAST_SUM;
+        uint32_t keep = is_fair | (redraws == CARDTRIAD_REDRAWS);
         memcpy(g->cards[card], &sides, sizeof sides);
         redraws = (redraws + 1) * (1 - keep);
         card += keep;
@@ -236,7 +252,10 @@ static inline void cardtriad_draw_hands(Cardtriad *g) {
     for (int card = 0; card < 2 * CARDTRIAD_HAND; card++) {
         float *slot = g->view + CARDTRIAD_SLOT * card;
         slot[0] = 1.0f;
-        for (int d = 0; d < CARDTRIAD_SIDES; d++) slot[1 + d] = tenths[g->cards[card][d]];
+        slot[1] = tenths[g->cards[card][0]];
+        slot[2] = tenths[g->cards[card][1]];
+        slot[3] = tenths[g->cards[card][2]];
+        slot[4] = tenths[g->cards[card][3]];
     }
 }
 
@@ -244,10 +263,10 @@ static inline void cardtriad_new_episode(Cardtriad *g) {
     turns_new_episode(&g->turns);
     g->plies = g->lead = 0;
     memset(g->owner, CARDTRIAD_BORDER, sizeof g->owner);
-    for (int row = 0; row < 3; row++) memset(g->owner + cardtriad_lane(3 * row), CARDTRIAD_EMPTY, 3);
+    for (int row = 0; row < 3; row++) memset(g->owner + cardtriad_lanes[3 * row], CARDTRIAD_EMPTY, 3);
     g->held[0] = g->held[1] = 0x1008040201ull; /* bits 0, 9, 18, 27 and 36 */
     g->empty = 0x1FF;
-    memset(g->view + CARDTRIAD_BOARD_AT, 0, (CARDTRIAD_VIEW - CARDTRIAD_BOARD_AT) * sizeof(float));
+    for (int at = 0; at < CARDTRIAD_VIEW_PADDED; at += CARDTRIAD_BLOCK) memset(g->view + at, 0, CARDTRIAD_BLOCK * sizeof(float));
     cardtriad_draw_hands(g);
     if (turns_is_bots(&g->turns)) cardtriad_play_bot(g);
 }
@@ -329,7 +348,7 @@ static inline void cardtriad_draw(const Cardtriad *g, Draw *d) {
     draw_number(d, 286, 14, 20, DRAW_DIM, "ply ", g->plies);
     draw_rect(d, left - 4, top - 4, 3 * cell + 8, 3 * cell + 8, DRAW_EDGE);
     for (int i = 0; i < CARDTRIAD_CELLS; i++) {
-        int owner = g->owner[cardtriad_lane(i)];
+        int owner = g->owner[cardtriad_lanes[i]];
         float x = left + cell * (float)(i % 3), y = top + cell * (float)(i / 3);
         draw_rect(d, x + 2, y + 2, cell - 4, cell - 4, DRAW_FLOOR);
         if (owner != CARDTRIAD_EMPTY)
