@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -19,13 +20,16 @@ TRAIN = (
 )  # fmt: skip
 
 
+def place(rank: int, port: int) -> dict[str, str]:
+    """What a launcher tells that rank of two."""
+    return {"RANK": str(rank), "LOCAL_RANK": str(rank), "WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
+
+
 def start(rank: int, port: int, folder: Path, *flags: str) -> subprocess.Popen[str]:
     """Rank `rank` of two, as a launcher starts it."""
-    place = {"RANK": str(rank), "LOCAL_RANK": str(rank), "WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
-    return subprocess.Popen(
-        [sys.executable, *TRAIN, "--run-dir", str(folder), *flags], env={**os.environ, **place, "OMP_NUM_THREADS": "1"},
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-    )  # fmt: skip
+    environment = {**os.environ, **place(rank, port), "OMP_NUM_THREADS": "1"}
+    command = [sys.executable, *TRAIN, "--run-dir", str(folder), *flags]
+    return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
 @pytest.fixture
@@ -76,3 +80,18 @@ def test_a_killed_rank_ends_the_run_with_one_line_that_names_it(tmp_path: Path, 
     assert ranks[0].returncode == 1
     (line,) = [line for line in complaint.splitlines() if line.startswith("puffer: ")]
     assert "rank 1 does not answer: it was killed" in line and "last good checkpoint: " in line
+
+
+def test_keys_on_rank_0_save_once_and_stop_all_ranks_after_the_same_step(tmp_path: Path, port: int, terminal: Any) -> None:
+    run = tmp_path / "run"
+    flags = ("--train.total-timesteps", "1e9", "--train.log-interval-s", "0.1", "--train.checkpoint-interval", "0")
+    screen = terminal(sys.executable, *TRAIN, "--run-dir", run, *flags, environment=place(0, port))
+    other = start(1, port, run, *flags)
+    screen.until("policy loss")
+    screen.press("s")
+    screen.until("saved checkpoints/")
+    (saved,) = (run / "checkpoints").iterdir()
+    screen.press("q")
+    assert screen.wait() == 130
+    assert other.communicate(timeout=60) == ("", "") and other.returncode == 130
+    assert {path.name for path in (run / "checkpoints").iterdir()} == {saved.name, f"{steps(run)[-1]}.pt"}
