@@ -45,7 +45,8 @@ class Atari(PufferEnv):
         self.render_mode = render_mode
         self.metadata = {**self.metadata, "render_fps": FRAMES_PER_SECOND / self.settings.frame_skip}
         self.single_observation_space = Box(0, 255, first.stack.shape, np.uint8)
-        self.single_action_space = Discrete(len(first.actions))
+        self._num_actions = len(first.actions)
+        self.single_action_space = Discrete(self._num_actions)
         self._actions = ActionCodec(self.single_action_space)
         self._log = EpisodeLog()
         self._returns = [0.0] * num_envs
@@ -71,10 +72,13 @@ class Atari(PufferEnv):
     def step(self, actions: Array) -> tuple[Array, Array, Array, Array, list[dict[str, Any]]]:
         """One step of every game. Raises ActionError for an action that the game does not have."""
         observations, rewards, returns, lengths = self.observations, self.rewards, self._returns, self._lengths
-        self.terminals[:] = self.truncations[:] = False
-        self.masks[:] = True
+        self.terminals.fill(False)
+        self.truncations.fill(False)
+        self.masks.fill(True)
         infos: list[dict[str, Any]] = []
-        choices = self._actions.decode(actions, self.first_env)
+        choices = actions.tolist()
+        if min(choices) < 0 or max(choices) >= self._num_actions:
+            self._actions.decode(actions, self.first_env)  # which refuses them
         for index, (game, choice) in enumerate(zip(self.games, choices, strict=True)):
             reward, terminal, truncation, over = game.step(choice)
             rewards[index] = reward

@@ -8,7 +8,7 @@ import numpy as np
 
 from pufferlib.errors import ConfigError, EnvNotFoundError
 from pufferlib.plugins.hints import near
-from pufferlib_atari._screen import AreaShrink
+from pufferlib_atari._screen import AreaShrink, GreyScreens, Push
 from pufferlib_atari.names import SEVERAL_PLAYERS, env_name, roms
 from pufferlib_atari.settings import Settings
 
@@ -38,7 +38,7 @@ class Game:
             self._load(int(self._rng.integers(2**31)))
         height, width = (like or self).ale.getScreenDims()
         try:
-            self._shrinks = [AreaShrink((height, width), settings.size) for _ in range(1 if settings.grayscale else 3)]
+            shrinks = [AreaShrink((height, width), settings.size) for _ in range(1 if settings.grayscale else 3)]
         except ValueError as error:
             raise ConfigError(f"screen_size={settings.screen_size!r}: {error}") from None
         if like is None:
@@ -47,14 +47,19 @@ class Game:
         else:
             self.actions = like.actions
         self._presses_fire = settings.fire_reset and FIRE in self.actions
-        planes = len(self._shrinks)
+        planes = len(shrinks)
         self.stack = np.zeros((settings.frame_stack * planes, *settings.size), np.uint8)
         self._planes = planes
-        self._newest = [self.stack[plane - planes] for plane in range(planes)]
-        self._later, self._earlier = self.stack[planes:], self.stack[:-planes]
-        screens = np.zeros((2, planes, height, width), np.uint8)
-        self._screens = [list(screen) for screen in screens]
+        self._earlier = self.stack[:-planes]
+        self._grey = GreyScreens(height, width, 2) if settings.grayscale else None
+        self._screens = (
+            [[screen] for screen in self._grey.screens]
+            if self._grey
+            else [list(screen) for screen in np.zeros((2, planes, height, width), np.uint8)]
+        )
         """The last two frames of a step, each a list of planes."""
+        self._push = [Push(shrinks, screen, self._screens[1], self.stack) for screen in self._screens]
+        """Adds the newest screen to the stack, with the brighter pixels of the one before or, [1], as it is."""
         self.lives = 0
         self.score = 0
         """Points since the game began."""
@@ -101,7 +106,7 @@ class Game:
                 self._look(0)
                 pooled = True
         self._look(1)
-        self._push(0 if pooled else 1)
+        self._push[not pooled]()
         self.score += points
         truncation = over and ale.game_truncated() and not ale.game_over(with_truncation=False)
         terminal = terminal or (over and not truncation)
@@ -115,7 +120,7 @@ class Game:
             self.score += ale.act(FIRE)
         self.lives = ale.lives()
         self._look(1)
-        self._push(1)
+        self._push[1]()
         self._earlier.reshape(-1, self._planes, *settings.size)[:] = self.stack[-self._planes :]
 
     def _load(self, seed: int) -> None:
@@ -134,19 +139,14 @@ class Game:
             (ale.setMode if name == "mode" else ale.setDifficulty)(value)
 
     def _look(self, slot: int) -> None:
-        if self._planes == 1:
-            self.ale.getScreenGrayscale(self._screens[slot][0])
+        if self._grey is not None:
+            self.ale.getScreen(self._grey.raw)
+            if not self._grey.take(slot):
+                self.ale.getScreenGrayscale(self._screens[slot][0])
+                self._grey.learn(slot)
         else:
             for plane, colors in zip(self._screens[slot], self.ale.getScreenRGB().transpose(2, 0, 1), strict=True):
                 plane[:] = colors
-
-    def _push(self, other: int) -> None:
-        """Shrink the newest screen, with the brighter pixels of screen `other`, to the end of the stack."""
-        self._earlier[:] = self._later
-        for shrink, first, second, picture in zip(
-            self._shrinks, self._screens[other], self._screens[1], self._newest, strict=True
-        ):
-            shrink(first, second, picture)
 
 
 def spread(seed: int) -> tuple[int, int]:

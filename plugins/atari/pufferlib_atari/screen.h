@@ -1,4 +1,4 @@
-/* One picture from two screens: the brighter of both at each pixel, averaged over areas.
+/* One picture from two screens: the brighter of both at each pixel, averaged over areas. Before that, screens in grey.
  *
  * Averages are those of OpenCV's INTER_AREA bit for bit, at a fraction of its time: sums are exact integers, and only an average
  * that lies between two levels (x.5), or so near that float32 cannot tell, depends on how rounding errors fall. Those few are
@@ -14,6 +14,29 @@
 
 /* Of one float32 operation on numbers up to 255: half a unit in the last place, 255 / 2^24, and some more. */
 #define FLOAT_ERROR 1.6e-5
+
+/* What an emulator's colours look like in grey, as far as they were seen. */
+typedef struct {
+    uint8_t level[256];
+    uint8_t known[256];
+} Greys;
+
+/* raw: [height * width] colours, as emulated; last: those of the call before, if `anew` is 0; grey: [height * width], what they look
+ * like. Rows that are as they were stay. Returns whether all colours are known: if not, `grey` is not to be used. */
+static int to_grey(const Greys *greys, const uint8_t *raw, uint8_t *last, uint8_t *grey, int height, int width, int anew) {
+    uint8_t known = 1;
+    for (int row = 0; row < height; row++, raw += width, last += width, grey += width) {
+        if (!anew && memcmp(raw, last, (size_t)width) == 0) {
+            continue;
+        }
+        memcpy(last, raw, (size_t)width);
+        for (int i = 0; i < width; i++) {
+            grey[i] = greys->level[raw[i]];
+            known &= greys->known[raw[i]];
+        }
+    }
+    return known;
+}
 
 /* How `source` pixels in a line become `target` ones. Pixel i is the sum of count[i] pixels from first[i] on, with weights
  * weight[i * taps ...], divided by total. */

@@ -5,7 +5,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pufferlib_atari._screen import AreaShrink
+from pufferlib_atari._screen import AreaShrink, GreyScreens, Push
+from pufferlib_atari.game import Game
+from pufferlib_atari.settings import Settings
 
 cv2 = pytest.importorskip("cv2", reason="the reference: pip install opencv-python-headless")
 
@@ -59,3 +61,57 @@ def test_sizes_that_cannot_be():
     small = np.zeros((10, 10), np.uint8)
     with pytest.raises(ValueError, match=r"\[10, 10\] instead of \[210, 160\]"):
         AreaShrink((210, 160), (84, 84))(small, small, small)
+
+
+@pytest.mark.parametrize("rom", ["pong", "breakout", "montezuma_revenge", "seaquest"])
+def test_grey_screens_are_ales_own(rom):
+    """Rows that did not change are not translated again, and colours are learnt once; it must be as if they were not."""
+    game = Game(rom, Settings())
+    game.reset(0)
+    grey, rng, learnt = GreyScreens(210, 160, 2), np.random.default_rng(1), 0
+    for frame in range(600):
+        game.ale.act(game.actions[rng.integers(len(game.actions))])
+        slot = frame % 3 % 2  # not each in turn
+        game.ale.getScreen(grey.raw)
+        wanted = game.ale.getScreenGrayscale()
+        if not grey.take(slot):
+            learnt += 1
+            grey.screens[slot][:] = wanted
+            grey.learn(slot)
+        np.testing.assert_array_equal(grey.screens[slot], wanted)
+    assert 1 <= learnt < 60
+
+
+def test_a_colour_that_was_not_learnt_is_reported():
+    grey = GreyScreens(2, 3, 1)
+    assert not grey.take(0)  # black, too, is learnt
+    grey.learn(0)
+    assert grey.take(0)
+    grey.raw[1, 2] = 7
+    assert not grey.take(0)
+    grey.screens[0][1, 2] = 99
+    grey.learn(0)
+    grey.raw[0] = 7
+    assert grey.take(0) and grey.screens[0].tolist() == [[99, 99, 99], [0, 0, 99]]
+    with pytest.raises(IndexError, match="slot 1 of 1"):
+        grey.take(1)
+
+
+@pytest.mark.parametrize("planes", [1, 3])
+def test_push_drops_the_oldest_picture_and_adds_the_newest(planes):
+    rng = np.random.default_rng(0)
+    first, second = rng.integers(256, size=(2, planes, 210, 160), dtype=np.uint8)
+    stack = rng.integers(256, size=(2 * planes, 84, 84), dtype=np.uint8)
+    older = stack[planes:].copy()
+    Push([AreaShrink((210, 160), (84, 84)) for _ in range(planes)], list(first), list(second), stack)()
+    np.testing.assert_array_equal(stack[:planes], older)
+    for plane in range(planes):
+        np.testing.assert_array_equal(stack[planes + plane], by_opencv(first[plane], second[plane], (84, 84)))
+
+
+def test_push_refuses_arrays_that_do_not_fit():
+    shrink, screen, stack = AreaShrink((210, 160), (84, 84)), np.zeros((210, 160), np.uint8), np.zeros((4, 84, 84), np.uint8)
+    with pytest.raises(ValueError, match="1 shrinks, 2 and 1 screens"):
+        Push([shrink], [screen, screen], [screen], stack)
+    with pytest.raises(ValueError, match=r"\[42, 42\] instead of \[84, 84\]"):
+        Push([shrink], [screen], [screen], np.zeros((4, 42, 42), np.uint8))

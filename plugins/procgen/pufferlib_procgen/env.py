@@ -78,13 +78,12 @@ class Procgen(PufferEnv):
         self._worlds = self._build(num_envs, int(np.random.SeedSequence().generate_state(1)[0] >> 1), num_threads)
         self.single_observation_space = Box(0, 255, (64, 64, 3), np.uint8)
         self.single_action_space = Discrete(NUM_ACTIONS)
-        self._actions = ActionCodec(self.single_action_space)
         self._time_limit = TIME_LIMITS[game]
         self._log = EpisodeLog()
-        self._shown: Array = np.zeros((num_envs, 64, 64, 3), np.uint8)
-        """The last pictures: an array that Procgen made, and that only we hold."""
         self._returns = np.zeros(num_envs)
-        self._lengths = np.zeros(num_envs, np.int64)
+        self._time = 0
+        self._begun = [0] * num_envs
+        """The value of `_time` when each world's episode began."""
         super().__init__(buf)
 
     def reset(self, seed: Sequence[int] | int | None = None) -> tuple[Array, list[dict[str, Any]]]:
@@ -96,28 +95,30 @@ class Procgen(PufferEnv):
             # Procgen seeds a whole batch by one number. A world of its own for each seed (1 ms) lends its state.
             states = [self._build(1, own & 2**31 - 1, 0).callmethod("get_state")[0] for own in seeds]
             self._worlds.callmethod("set_state", states)
-        self._shown = self._worlds.observe()[1]["rgb"]
-        self.observations[:] = self._shown
-        self.rewards[:] = self._returns[:] = self._lengths[:] = 0
+        self.observations[:] = self._worlds.observe()[1]["rgb"]
+        self._shown = self.observations
+        self.rewards[:] = self._returns[:] = 0
+        self._begun[:] = [self._time] * self.num_envs
         self.terminals[:] = self.truncations[:] = False
         self.masks[:] = True
         return self.observations, []
 
     def step(self, actions: Array) -> tuple[Array, Array, Array, Array, list[dict[str, Any]]]:
         """One step of every world. Raises ActionError for an action outside of 0 .. 14."""
-        self._actions.decode(actions, self.first_env)  # refuses what is no action; -1 would end the episode
-        self._worlds.act(actions)
+        if actions.view(np.uint32).max() >= NUM_ACTIONS:  # -1, a large number there, would end the episode
+            ActionCodec(self.single_action_space).decode(actions, self.first_env)
+        self._worlds.act(actions)  # which begins the step on Procgen's threads; observe() waits for it
+        self.masks.fill(True)
+        self.terminals.fill(False)
+        self.truncations.fill(False)
         rewards, observations, first = self._worlds.observe()
         self.rewards[:] = rewards
-        self.observations[:] = observations["rgb"]
-        self.masks[:] = True
         self._returns += rewards
-        self._lengths += 1
-        if first.any():
+        self._time += 1
+        if np.count_nonzero(first):
             self._end_episodes(first)
-        else:
-            self.terminals[:] = self.truncations[:] = False
-        self._shown = observations["rgb"]
+        self.observations[:] = observations["rgb"]
+        self._shown = self.observations
         return self.observations, self.rewards, self.terminals, self.truncations, []
 
     def render(self) -> Array | None:
@@ -132,15 +133,18 @@ class Procgen(PufferEnv):
             worlds.close()
 
     def _end_episodes(self, ended: Array) -> None:
-        infos = self._worlds.get_info()
-        complete = np.array([info["prev_level_complete"] for info in infos], bool)
-        self.truncations[:] = ended & ~complete & (self._lengths >= self._time_limit)
-        self.terminals[:] = ended & ~self.truncations
-        self.final_observations[ended] = self._shown[ended]
+        """Before the new pictures are copied: the last ones may stand in the same array."""
+        complete = self._worlds._info["prev_level_complete"]  # get_info makes a dict of each world's, as slow as a step
         for row in np.flatnonzero(ended).tolist():
-            self._log.add_episode(float(self._returns[row]), int(self._lengths[row]))
-            self._log.add_info({"level_complete": int(complete[row])})
-        self._returns[ended] = self._lengths[ended] = 0
+            is_complete, length = bool(complete[row]), self._time - self._begun[row]
+            if length >= self._time_limit and not is_complete:
+                self.truncations[row] = True
+            else:
+                self.terminals[row] = True
+            self.final_observations[row] = self._shown[row]
+            self._log.add_episode(float(self._returns[row]), length)
+            self._log.add_info({"level_complete": int(is_complete)})
+            self._returns[row], self._begun[row] = 0, self._time
 
     def _build(self, num: int, seed: int, num_threads: int) -> Any:
         try:
@@ -148,4 +152,6 @@ class Procgen(PufferEnv):
                 from procgen import ProcgenGym3Env
         except ImportError as error:
             raise EnvError(f"Procgen cannot be imported ({type(error).__name__}: {error}); {INSTALL}") from error
-        return ProcgenGym3Env(num=num, rand_seed=seed, num_threads=num_threads, **self._settings)
+        worlds = ProcgenGym3Env(num=num, rand_seed=seed, num_threads=num_threads, **self._settings)
+        worlds._reuse_arrays = True  # an argument of gym3's CEnv that Procgen does not hand on: its copies are not needed
+        return worlds
