@@ -25,18 +25,28 @@ if TYPE_CHECKING:
     from pufferlib.native import get_include
     from pufferlib.structure import structure_of, unflatten
     from pufferlib.train.callbacks import Callback
+    from pufferlib.train.loggers import Logger, NoLogger
     from pufferlib.train.puffe_rl import PuffeRL
     from pufferlib.tuning import autotune
     from pufferlib.vector import Batch, VecEnv, make_vec
     from pufferlib.wrappers import Wrapper
 
     __version__: str
+    MlflowLogger: type[Any]
+    NeptuneLogger: type[Any]
+    Protein: type[Any]
+    ProteinSampler: type[Any]
+    TensorboardLogger: type[Any]
+    TrackioLogger: type[Any]
+    WandbLogger: type[Any]
 
 _HOME = {
     "Batch": "pufferlib.vector",
     "Buffers": "pufferlib.buffers",
     "Callback": "pufferlib.train.callbacks",
     "LegacyGym": "pufferlib.emulation.legacy",
+    "Logger": "pufferlib.train.loggers",
+    "NoLogger": "pufferlib.train.loggers",
     "PuffeRL": "pufferlib.train.puffe_rl",
     "PufferEnv": "pufferlib.env",
     "TrainConfig": "pufferlib.config.train_config",
@@ -61,6 +71,8 @@ __all__ = [
     "Buffers",
     "Callback",
     "LegacyGym",
+    "Logger",
+    "NoLogger",
     "PuffeRL",
     "PufferEnv",
     "TrainConfig",
@@ -92,6 +104,10 @@ def __getattr__(name: str) -> Any:
             globals()["make"] = module.make
     elif name in ("errors", "wrappers"):
         value = importlib.import_module(f"pufferlib.{name}")
+    elif name.endswith("Logger") and name[0].isupper():
+        return _registered_logger(name)
+    elif name[0].isupper():
+        return _registered_name(name)
     elif name == "__version__":
         from importlib.metadata import version
 
@@ -100,6 +116,35 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module 'pufferlib' has no attribute {name!r}")
     globals()[name] = value
     return value
+
+
+def _registered_logger(name: str) -> Any:
+    """`WandbLogger` is the logger that a plugin registers as `wandb`. Raises ImportError, which says what to install.
+
+    (An AttributeError would not do: `from pufferlib import X` replaces its text.)
+    """
+    from pufferlib.errors import PluginError
+    from pufferlib.train.loggers import logger_class
+
+    try:
+        return logger_class(name.removesuffix("Logger").lower())
+    except PluginError as error:
+        raise ImportError(f"pufferlib.{name}: {error}") from None
+
+
+def _registered_name(name: str) -> Any:
+    """What a plugin registers as a public name, such as `Protein`. Raises ImportError, which says what to install."""
+    from pufferlib.errors import PluginError
+    from pufferlib.plugins import registry
+    from pufferlib.plugins.hints import provider
+
+    try:
+        spec = registry().find("name", name)
+    except PluginError as error:
+        if provider(name, set()) is None:
+            raise AttributeError(f"module 'pufferlib' has no attribute {name!r}") from None
+        raise ImportError(f"pufferlib.{name}: {error}") from None
+    return registry().resolve(spec.target, spec)
 
 
 def __dir__() -> list[str]:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import io
+from collections.abc import Mapping
 from dataclasses import field, fields, make_dataclass, replace
+from functools import partial
 from typing import Annotated, Any, Literal
 
 from pufferlib.config.run_config import BuiltInPolicy, RunConfig, Schema, Setting
@@ -17,15 +19,23 @@ OUR_WORDS = {
 """tyro's words for what we spell otherwise, each of the same length, so that its frames stay straight."""
 
 
-def print_settings(schema: Schema, prog: str, description: str, config: RunConfig, extra: dict[str, str] | None = None) -> None:
+def print_settings(
+    schema: Schema,
+    prog: str,
+    description: str,
+    config: RunConfig,
+    extra: dict[str, str] | None = None,
+    tables: Mapping[str, Any] | None = None,
+) -> None:
     """Print every flag with its values, its default and its meaning.
 
-    config: the values to show as defaults. extra: flags that are no settings, with their help text
+    config: the values to show as defaults. extra: flags that are no settings, with their help text. tables: further tables by
+    name, each an instance of the dataclass that declares its settings
     """
     import tyro
 
     shown = io.StringIO()
-    page = settings_class(schema, config, extra or {})
+    page = settings_class(schema, config, extra or {}, tables or {})
     with contextlib.redirect_stdout(shown), contextlib.suppress(SystemExit):  # an exit is how tyro ends a help page
         tyro.cli(page, prog=prog, description=description, args=["--help"], config=(tyro.conf.FlagConversionOff,))
     text = shown.getvalue()
@@ -34,13 +44,14 @@ def print_settings(schema: Schema, prog: str, description: str, config: RunConfi
     print("\n".join(line.rstrip() for line in text.splitlines()))
 
 
-def settings_class(schema: Schema, config: RunConfig, extra: dict[str, str]) -> type:
+def settings_class(schema: Schema, config: RunConfig, extra: dict[str, str], tables: Mapping[str, Any]) -> type:
     """A dataclass with a field for every flag and table, for tyro to describe."""
     import tyro
 
     env_name = Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="ENV", help="See `puffer list`.")]
     parts: list[Any] = [("env_name", env_name, field(default=""))]
     parts += [(name, Annotated[str, tyro.conf.arg(help=text)], field(default="")) for name, text in extra.items()]
+    parts += [(name, type(table), field(default_factory=partial(replace, table))) for name, table in tables.items()]
 
     named = [("name", str, field(default=config.policy.name))]
     policy = make_dataclass("Policy", named, bases=(BuiltInPolicy,), kw_only=True)
@@ -63,7 +74,25 @@ def settings_class(schema: Schema, config: RunConfig, extra: dict[str, str]) -> 
         parts.append(("env", declared, field(default_factory=declared)))
     else:
         parts.append(("env", tyro.conf.Suppress[str], field(default="")))
+    parts.append(("loggers", *logger_tables(schema, config)))
     return make_dataclass("Settings", parts, bases=(RunConfig,), kw_only=True)
+
+
+def logger_tables(schema: Schema, config: RunConfig) -> tuple[Any, Any]:
+    """The type and the field for [loggers]: a table for each logger whose settings the schema has."""
+    import tyro
+
+    by_logger: dict[str, list[Any]] = {}
+    for key, setting in schema.settings.items():
+        if key.startswith("loggers."):
+            _, logger, name = key.split(".")
+            given = config.loggers.get(logger, {}).get(name, setting.default)
+            by_logger.setdefault(logger, []).append((name, *documented(setting, given)))
+    if not by_logger:
+        return tyro.conf.Suppress[str], field(default="")
+    made = [(name, make_dataclass(name.title(), parts, kw_only=True)) for name, parts in by_logger.items()]
+    tables = make_dataclass("Loggers", [(name, kind, field(default_factory=kind)) for name, kind in made], kw_only=True)
+    return tables, field(default_factory=tables)
 
 
 def documented(setting: Setting, default: Any) -> tuple[Any, Any]:

@@ -78,11 +78,16 @@ def resumed_settings(arguments: Arguments, resume: str, file: str | None, named:
 
 
 def show_help(arguments: Arguments) -> int:
-    """Every setting; where the env is named and its package works, also the env's own ones, and its preset's values."""
+    """Every setting; where the env is named and its package works, also the env's own ones, and its preset's values.
+
+    The settings of loggers that are named are shown, too.
+    """
     from pufferlib.cli.help import print_settings
     from pufferlib.config.env_arguments import EnvArguments, env_arguments
+    from pufferlib.config.logger_settings import logger_settings
     from pufferlib.config.resolve import resolve, schema_for
 
+    loggers = logger_settings(chosen=[given.value for given in arguments.flags if given.key == "logger"])
     found, config, hint = EnvArguments(), RunConfig(env_name=""), ""
     if arguments.positional:
         from pufferlib.plugins import registry
@@ -94,5 +99,5 @@ def show_help(arguments: Arguments) -> int:
             print(f"puffer: {error}", file=sys.stderr)
     else:
         hint = "\n`puffer train ENV --help` also shows the settings of that env, and the values of its preset.\n"
-    print_settings(schema_for(found), "puffer train", HELP + hint, config, EXTRA)
+    print_settings(schema_for(found, loggers=loggers), "puffer train", HELP + hint, config, EXTRA)
     return 0

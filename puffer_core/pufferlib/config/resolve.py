@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from pufferlib.config.env_arguments import EnvArguments, env_arguments
+from pufferlib.config.logger_settings import logger_settings
 from pufferlib.config.run_config import (
     BUILT_IN_POLICIES,
     BuiltInPolicy,
@@ -18,6 +19,7 @@ from pufferlib.config.run_config import (
     VecConfig,
     build,
     given_in_file,
+    given_in_table,
     merge,
     settings_of,
 )
@@ -31,7 +33,9 @@ from pufferlib.config.wrappers_config import WrappersConfig
 def base_settings() -> dict[str, Setting]:
     """The settings of every run, whatever the env."""
     return {
-        **settings_of(RunConfig, skip=("env_name", "policy", "schedule", "self_play", "wrappers", "env", "vec", "train")),
+        **settings_of(
+            RunConfig, skip=("env_name", "policy", "schedule", "self_play", "wrappers", "loggers", "env", "vec", "train")
+        ),
         **settings_of(VecConfig, "vec"),
         **settings_of(TrainConfig, "train"),
         **{f"schedule.{name}": Setting(Kind("text"), "", f"How {name} changes over training.") for name in CHANGEABLE},
@@ -42,14 +46,16 @@ def base_settings() -> dict[str, Setting]:
     }
 
 
-def schema_for(arguments: EnvArguments, policy_name: str = PolicyConfig.name) -> Schema:
-    """The settings of a run with this env and policy."""
+def schema_for(
+    arguments: EnvArguments, policy_name: str = PolicyConfig.name, loggers: Mapping[str, Setting] | None = None
+) -> Schema:
+    """The settings of a run with this env and policy, and with the settings of these loggers."""
     settings = base_settings()
     open_tables = {"env"} if arguments.is_open else set()
     if policy_name not in BUILT_IN_POLICIES:
         open_tables.add("policy")
         settings = {key: value for key, value in settings.items() if not key.startswith("policy.") or key == "policy.name"}
-    return Schema({**settings, **arguments.settings}, frozenset(open_tables))
+    return Schema({**settings, **(loggers or {}), **arguments.settings}, frozenset(open_tables))
 
 
 def resolve(
@@ -71,7 +77,8 @@ def resolve(
     layers += [given_in_file(file) if file else [], list(flags)]
     layers, policy_name = for_the_last_policy(layers)
     arguments = env_arguments(spec)
-    values, labels = merge(schema_for(arguments, policy_name), layers)
+    loggers = logger_settings((given.key for layer in layers for given in layer), known=base or {})
+    values, labels = merge(schema_for(arguments, policy_name, loggers), layers)
     config = build(env_name, values, labels)
     registry().find("policy", config.policy.name)  # both known now, rather than when torch is loaded
     config.env = arguments.resolve(spec.name, config.env, spec.kwargs)
@@ -98,9 +105,6 @@ def for_the_last_policy(layers: Sequence[Sequence[Given]]) -> tuple[list[list[Gi
 
 def given_in_tables(tables: Mapping[str, Any]) -> list[Given]:
     """The settings of an earlier run."""
-    return [
-        Given(f"{name}.{key}", part, f"[{name}] {key}", False)
-        for name, value in tables.items()
-        if isinstance(value, Mapping)
-        for key, part in value.items()
-    ] + [Given(key, tables[key], key, False) for key in ("tag", "logger", "callback") if key in tables]
+    return [given for name, value in tables.items() if isinstance(value, Mapping) for given in given_in_table(name, value)] + [
+        Given(key, tables[key], key, False) for key in ("tag", "logger", "callback") if key in tables
+    ]

@@ -20,7 +20,7 @@ from pufferlib.config.values import Kind, from_text, from_toml, kind_of, near
 from pufferlib.config.wrappers_config import WrappersConfig
 from pufferlib.errors import ConfigError
 
-TABLES = ("vec", "train", "policy", "schedule", "self_play", "wrappers", "env")
+TABLES = ("vec", "train", "policy", "schedule", "self_play", "wrappers", "loggers", "env")
 _FLAT = frozenset({"hidden_size", "num_layers", "encode", "standardise", "log_std", "squash"})
 _IMAGE = frozenset({"hidden_size", "num_layers", "log_std", "squash"})
 _MULTI = _IMAGE | {"standardise", "cnn_width", "embedding_size"}
@@ -42,6 +42,8 @@ MOST_NAMES = 16
 """A table with more settings is not listed in an error."""
 RECORD_TABLE = "run"
 """A run's config.toml describes the run itself (versions, command line) in this table; it holds no settings."""
+SWEEP_TABLE = "sweep"
+"""What `puffer sweep` searches, and how: presets and files may say it. Of no meaning to a single run."""
 
 
 Declared = TypeVar("Declared")
@@ -136,7 +138,7 @@ class RunConfig:
     run_dir: str = ""
     """The run's directory; left out: runs/<env>/<time>-<tag>, from where the command runs. Never overwritten."""
     logger: list[str] = field(default_factory=list)
-    """A logger beside metrics.jsonl, see `puffer plugins`. Can be given several times."""
+    """A logger beside metrics.jsonl: wandb, tensorboard, ..., see docs/loggers.md. Can be given several times."""
     callback: list[str] = field(default_factory=list)
     """A callback as module:Name, see docs/curricula.md. Can be given several times; called in that order."""
     vec: VecConfig = field(default_factory=VecConfig)
@@ -146,6 +148,8 @@ class RunConfig:
     """Settings of [train] that change over training, as in "linear 0.02 0"; see docs/curricula.md."""
     self_play: SelfPlayConfig = field(default_factory=SelfPlayConfig)
     wrappers: WrappersConfig = field(default_factory=WrappersConfig)
+    loggers: dict[str, dict[str, Any]] = field(default_factory=dict)
+    """Settings of loggers by their names: `--loggers.wandb.project`, or `project` in the table [loggers.wandb]."""
     env: dict[str, Any] = field(default_factory=dict)
     """Keyword arguments of the env."""
 
@@ -156,8 +160,8 @@ class RunConfig:
         )
         top = {"env_name": self.env_name, "tag": self.tag, "logger": self.logger, "callback": self.callback}
         policy = {"name": self.policy.name, **self.policy.kwargs}
-        rest = {"schedule": self.schedule, "self_play": dict(vars(self.self_play)), "wrappers": wrappers, "env": self.env}
-        return {**top, "vec": vec, "train": train, "policy": policy, **rest}
+        rest = {"schedule": self.schedule, "self_play": dict(vars(self.self_play)), "wrappers": wrappers}
+        return {**top, "vec": vec, "train": train, "policy": policy, **rest, "loggers": self.loggers, "env": self.env}
 
 
 class Setting(NamedTuple):
@@ -234,14 +238,25 @@ def given_in_file(path: str | Path, tables: Iterable[str] = TABLES) -> list[Give
     """What a TOML file sets. Raises ConfigError for an unknown table."""
     known, found = list(tables), []
     for name, value in read_toml(path).items():
-        if name in (RECORD_TABLE, "env_name"):  # the command looks at env_name
+        if name in (RECORD_TABLE, SWEEP_TABLE, "env_name"):  # the command looks at env_name
             continue
         if not isinstance(value, dict):
             found.append(Given(name, value, f"{path} {name}", False))
             continue
         if name not in known:
             raise ConfigError(f"{path} [{name}]: no such table{near(name, known)} (tables: {', '.join(known)})")
-        found += [Given(f"{name}.{key}", part, f"{path} [{name}] {key}", False) for key, part in value.items()]
+        found += given_in_table(name, value, f"{path} ")
+    return found
+
+
+def given_in_table(name: str, table: Mapping[str, Any], label: str = "") -> list[Given]:
+    """What a table sets; [loggers] holds one table for each logger."""
+    found: list[Given] = []
+    for key, value in table.items():
+        if name == "loggers" and isinstance(value, Mapping):
+            found += given_in_table(f"{name}.{key.replace('-', '_')}", value, label)  # as flags spell it
+        else:
+            found.append(Given(f"{name}.{key}", value, f"{label}[{name}] {key}", False))
     return found
 
 
@@ -272,6 +287,10 @@ def build(env_name: str, values: Mapping[str, Any], labels: Mapping[str, str]) -
     if name in BUILT_IN_POLICIES:
         policy = {key: value for key, value in policy.items() if value is not None}
     train = blame(TrainConfig, of("train"), "train", labels)
+    loggers: dict[str, dict[str, Any]] = {}
+    for key, value in of("loggers").items():
+        if value is not None:  # auto: the logger's own default
+            loggers.setdefault(key.split(".")[0], {})[key.split(".")[1]] = value
     make_schedules(of("schedule"), train)  # refused now, rather than when training begins
     return RunConfig(
         env_name=env_name,
@@ -281,6 +300,7 @@ def build(env_name: str, values: Mapping[str, Any], labels: Mapping[str, str]) -
         self_play=SelfPlayConfig(**of("self_play")),
         wrappers=blame(WrappersConfig, of("wrappers"), "wrappers", labels),
         policy=PolicyConfig(name=name, kwargs=policy),
+        loggers=loggers,
         env=of("env"),
         **top,
     )

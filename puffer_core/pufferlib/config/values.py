@@ -10,7 +10,7 @@ import difflib
 import re
 import sys
 import types
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from typing import Any, Literal, Union, get_args, get_origin
@@ -52,7 +52,7 @@ def kind_of(annotation: Any) -> Kind:
             return Kind(**{**vars(kind_of(inner[0])), "optional": True})
     if get_origin(annotation) is Literal:
         return Kind("text", choices=tuple(str(choice) for choice in get_args(annotation)))
-    if get_origin(annotation) in (list, tuple):
+    if get_origin(annotation) in (list, tuple, Sequence):
         return Kind("texts")
     plain: dict[Any, Kind] = {bool: Kind("bool"), int: Kind("int"), float: Kind("float"), str: Kind("text"), Any: Kind("any")}
     if annotation not in plain:

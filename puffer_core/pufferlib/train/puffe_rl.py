@@ -13,10 +13,12 @@ from __future__ import annotations
 import contextlib
 import sys
 import time
+import weakref
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from os import PathLike
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -38,6 +40,9 @@ from pufferlib.train.optim import Optimizer, scheduled_rate
 from pufferlib.train.pooling import Pool
 from pufferlib.train.rollout import Rollout
 
+if TYPE_CHECKING:
+    from pufferlib.train.loggers import Logger, Loggers
+
 
 class PuffeRL:
     """Trains `policy` on `env`.
@@ -47,6 +52,9 @@ class PuffeRL:
     exist or does not fit the env.
     callbacks: see pufferlib.train.callbacks. schedules: setting name -> text, number or function of the progress, see
     pufferlib.config.schedules; they win over the fields of config.
+    logger: a pufferlib.Logger such as `WandbLogger(project="x")`, or several: on rank 0 they get each row of mean_and_log and the
+    checkpoints, in threads of their own; `close` waits for them. run_dir: where they keep their files; None: a new folder below
+    runs/. With the folder of an earlier trainer they go on with its runs.
 
     Under torchrun every process makes its own env, policy and trainer, and calls the same methods in the same order; together
     they learn what one process with all their envs would, see pufferlib.train.distributed. rank, world_size: this process's
@@ -64,6 +72,8 @@ class PuffeRL:
         *,
         callbacks: Sequence[Callback] = (),
         schedules: Mapping[str, Schedule | str | float] | None = None,
+        logger: Logger | Sequence[Logger] = (),
+        run_dir: str | PathLike[str] | None = None,
         **settings: Any,
     ) -> None:
         self.config = _with_settings(config or TrainConfig(), settings).resolve(env.num_agents)
@@ -121,6 +131,7 @@ class PuffeRL:
             self.global_batch = self.pool.global_batch
             if self.rank:
                 self.seed_draws()
+        self.loggers = self._open_loggers(logger, run_dir) if logger and self.rank == 0 else None
 
     # ------------------------------------------------------------ one iteration
 
@@ -171,6 +182,8 @@ class PuffeRL:
         self.last_log = self.metrics.drain(self.global_step, self.epoch, self.learning_rate)
         self.last_log.update({f"schedule/{name}": float(getattr(self.config, name)) for name in self.schedules})
         self.callbacks.call("on_log", self, self.last_log)
+        if self.loggers:
+            self.loggers.log(self.last_log, self.global_step)
         return self.last_log
 
     # ------------------------------------------------------------ whole runs
@@ -237,6 +250,8 @@ class PuffeRL:
 
         if self.rank == 0:
             save_checkpoint(self, path)
+            if self.loggers:
+                self.loggers.log_checkpoint(Path(path), self.global_step)
 
     def load_checkpoint(self, path: str | PathLike[str]) -> None:
         """Go on from `path`. The envs are not part of it: they are reset with a seed made of `seed` and `global_step`.
@@ -254,18 +269,37 @@ class PuffeRL:
         self.rollout.restart()
 
     def close(self) -> None:
-        """Close the env. May be called any number of times. Where an exception is on its way, other ranks are told of it."""
+        """Close the env and the loggers. May be called any number of times. Other ranks are told of an exception on its way."""
         if not self._closed:
             self._closed = True
+            error = sys.exc_info()[1]
             try:
                 if self.ranks:
-                    self.ranks.close(sys.exc_info()[1])
+                    self.ranks.close(error)
                 self.callbacks.end(self)
             finally:
                 self.rollout.close()
                 self.env.close()
+                if self.loggers:
+                    is_asked_to = isinstance(error, KeyboardInterrupt)
+                    self.loggers.close("finished" if error is None else "interrupted" if is_asked_to else "failed")
 
-    # ------------------------------------------------------------ parts of train()
+    # ------------------------------------------------------------ parts
+
+    def _open_loggers(self, logger: Logger | Sequence[Logger], run_dir: str | PathLike[str] | None) -> Loggers:
+        from pufferlib.train.loggers import open_loggers
+
+        train = {name: "auto" if value is None else value for name, value in vars(self.config).items()}
+        tables = {"env_name": self.env.name, "vec": {"num_envs": self.env.num_envs}, "train": train}
+        tables["policy"] = {"name": type(self.policy).__name__}
+        try:
+            loggers = open_loggers(logger, run_dir, tables, self.env.name)
+        except BaseException as error:
+            if self.ranks:
+                self.ranks.close(error)
+            raise
+        weakref.finalize(self, loggers.close)  # for scripts that end without close()
+        return loggers
 
     def seed_draws(self) -> None:
         """Let a rank other than 0 draw its actions and minibatches by a seed of its own."""

@@ -17,7 +17,7 @@ from pufferlib.train.curves import draw_curves
 from pufferlib.train.dashboard import QUIT, SAVE, VIDEO, Dashboard, make_dashboard
 from pufferlib.train.interrupt import Interrupt, StepBrokenOff
 from pufferlib.train.launch import launch
-from pufferlib.train.loggers import Loggers, check_loggers
+from pufferlib.train.loggers import Loggers, Status, check_loggers
 from pufferlib.train.progress import number
 from pufferlib.train.run_dir import RunDirectory, describe_run, free_path
 from pufferlib.train.snapshots import Recorder, check_recorder
@@ -229,19 +229,24 @@ class Session(Loop):
         super().__init__(config, trainer)
         self.run_dir, self.saved = run, saved
         self.ranking = Ranking(config.train.best_metric, run.rows())
-        self.loggers = Loggers(config.logger, run.path, config.tables())
+        self.loggers = Loggers(
+            config.logger, run.path, config.tables(), settings=config.loggers, env_name=config.env_name, rows=run.rows()
+        )
         self.recorder = Recorder(run.path / "videos", trainer.save_checkpoint)
         self.dashboard: Dashboard = make_dashboard(f"{config.env_name}  {run.path}", self.total, trainer.global_step)
         self.episodes: dict[str, Any] = {}
 
     def run(self) -> int:
         """Train to the end, or until Ctrl-C. Returns the exit code."""
+        status: Status = "failed"
         with Interrupt(self.dashboard.stopping) as interrupt:
             try:
                 finished = self.loop(interrupt)
+                status = "finished" if finished else "interrupted"
                 if not finished:
                     self.dashboard.say(f"stopped at step {self.trainer.global_step:,}; saved {self.newest()}")
             except StepBrokenOff:
+                status = "interrupted"
                 self.dashboard.say(f"broke off the step at {self.trainer.global_step:,}; last checkpoint: {self.newest()}")
                 return interrupt.exit_code
             except (EnvError, WorkerError):
@@ -250,9 +255,10 @@ class Session(Loop):
             except (NonFiniteError, RankError) as error:
                 raise type(error)(f"{error}; last good checkpoint: {self.newest()}") from error
             finally:
+                interrupt.finished_step()
                 self.dashboard.close()
                 self.recorder.close()
-                self.loggers.close()
+                self.loggers.close(status, self.best())
         if finished:
             self.finish()
             return 0
@@ -292,9 +298,10 @@ class Session(Loop):
             self.dashboard.saved(name)
             return
         super().save()
-        self.loggers.file.sync()
+        self.loggers.sync()
         self.trainer.save_checkpoint(path)
         self.saved = path
+        self.loggers.log_checkpoint(path, self.trainer.global_step)
         self.run_dir.prune(train.keep_checkpoints, train.keep_best, self.ranking)
         self.dashboard.saved(name)
 
@@ -302,6 +309,11 @@ class Session(Loop):
         """The newest checkpoint, for messages."""
         found = self.run_dir.checkpoints()
         return relative(found[0]) if found else "none yet"
+
+    def best(self) -> Path | None:
+        """The best checkpoint by this run's ranking, if any."""
+        steps = self.ranking.best(int(path.stem) for path in self.run_dir.checkpoints())
+        return self.run_dir.checkpoint_path(steps[0]) if steps else None
 
     def finish(self) -> None:
         """Draw the curve; print where the run is, how it ended and how to watch it."""
@@ -316,6 +328,8 @@ class Session(Loop):
             print(f"best      {relative(best)}, {self.ranking.name} {number(self.ranking.value(int(best.stem)))}")
         if drawn:
             print(f"curve     {relative(self.run_dir.curve_file)}")
+        for name, place in self.loggers.places:
+            print(f"{name:<9} {place}")
         print(f"watch     puffer play {relative(self.run_dir.path)}", flush=True)
 
 

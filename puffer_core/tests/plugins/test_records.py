@@ -95,7 +95,7 @@ def test_an_unknown_name_gets_near_matches_hints_and_reasons():
 
 def test_an_installed_plugin_gets_no_install_hint():
     assert provider("ocean-x", {"ocean"}) is None and provider("ocean-x", set()) == "pip install 'pufferlib[ocean]'"
-    assert provider("wandb", set()) == "pip install 'pufferlib[loggers]'" and provider("mine", set()) is None
+    assert provider("wandb", set()) == "pip install 'pufferlib[wandb]'" and provider("mine", set()) is None
     assert near("Gym-Cartpole", ["gym-CartPole", "x"]) == ["gym-CartPole"]
 
 

@@ -52,14 +52,15 @@ class Steps:
         self.fatal, self.kinds = fatal, []
         for module, name in ((os, "mkdir"), (os, "fsync"), (os, "chmod"), (os, "replace"), (os, "unlink"), (tempfile, "mkstemp")):
             setattr(module, name, self.counted(name, getattr(module, name)))
-        fdopen, start = os.fdopen, JsonLines.__init__
+        fdopen, start = os.fdopen, JsonLines.start
 
-        def open_log(self_: Any, *args: Any, **kwargs: Any) -> None:
-            start(self_, *args, **kwargs)
+        def open_log(self_: Any, run: Any) -> Any:
+            state = start(self_, run)
             self_.file = Torn(self_.file, self)
+            return state
 
         os.fdopen = lambda *args, **kwargs: Torn(fdopen(*args, **kwargs), self)  # type: ignore[assignment]
-        JsonLines.__init__ = open_log  # type: ignore[method-assign]
+        JsonLines.start = open_log  # type: ignore[method-assign]
 
     def counted(self, name: str, function: Any) -> Any:
         def step(*args: Any, **kwargs: Any) -> Any:
