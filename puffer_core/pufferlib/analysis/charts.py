@@ -18,11 +18,14 @@ from pufferlib.train.curves import PANELS
 WIDTH, HEIGHT = 420.0, 230.0
 LEFT, RIGHT, TOP, BOTTOM = 48.0, 10.0, 12.0, 26.0
 MOST_POINTS = 400
-SMOOTH, FEW_ROWS = 0.9, 20
-"""Fewer rows are drawn as they are."""
+WINDOW = 0.05
+"""The share of the rows that a moving average spans."""
 TICKS = 5
 OUTLIERS = 1.0
 """Percent of the values at each end that need not fit into the picture."""
+COLOURS = ("#0072b2", "#d55e00")
+INK, GRID = "#626d7d", "#e8ebf0"
+"""Where a program does not apply the page's style."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +43,7 @@ def run_charts(rows: Sequence[Row]) -> list[tuple[str, str]]:
     found = []
     for title, keys in PANELS:
         lines = [line_of(key, curve(rows, key)) for key in keys]
-        lines = [line for line in lines if len(line.x)]
+        lines = [line for i, line in enumerate(lines) if len(line.x) and not any(same(line, other) for other in lines[:i])]
         if lines:
             found.append((title, chart(title, lines)))
     return found
@@ -48,9 +51,14 @@ def run_charts(rows: Sequence[Row]) -> list[tuple[str, str]]:
 
 def line_of(key: str, one: Curve) -> Line:
     """A metric, smoothed and thinned."""
-    smoothed = smooth(one.y, one.weights, SMOOTH) if len(one.y) >= FEW_ROWS else one.y
+    smoothed = smooth(one.y, one.weights, 1 - 1 / max(1.0, WINDOW * len(one.y)))
     kept = np.unique(np.linspace(0, max(len(one.x) - 1, 0), min(len(one.x), MOST_POINTS)).round().astype(int))
     return Line(key.rpartition("/")[2].replace("_", " "), one.x[kept], one.y[kept], smoothed[kept])
+
+
+def same(line: Line, other: Line) -> bool:
+    """Whether one would hide the other, as a score that is the return does."""
+    return np.array_equal(line.x, other.x) and np.array_equal(line.raw, other.raw)
 
 
 def chart(title: str, lines: Sequence[Line]) -> str:
@@ -64,15 +72,16 @@ def chart(title: str, lines: Sequence[Line]) -> str:
         return np.asarray(HEIGHT - BOTTOM - (y - y0) / (y1 - y0) * (HEIGHT - TOP - BOTTOM), np.float64)
 
     name = "c" + "".join(char for char in title if char.isalnum())
+    box = f'viewBox="0 0 {WIDTH:g} {HEIGHT:g}" font-size="11" fill="{INK}" role="img"'
+    label = f'aria-label="{html.escape(title)} over agent-steps"'
+    frame = f'x="{LEFT}" y="{TOP - 4}" width="{WIDTH - LEFT - RIGHT}" height="{HEIGHT - TOP - BOTTOM + 8}"'
     parts = [
-        f'<svg viewBox="0 0 {WIDTH:g} {HEIGHT:g}" role="img" aria-label="{html.escape(title)} over agent-steps" '
-        f"data-lines='{values_attribute(lines, px, py)}'>",
-        f'<clipPath id="{name}"><rect x="{LEFT}" y="{TOP - 4}" width="{WIDTH - LEFT - RIGHT}" '
-        f'height="{HEIGHT - TOP - BOTTOM + 8}"/></clipPath>',
+        f'<svg {box} {label} data-lines="{values_attribute(lines, px, py)}">',
+        f'<clipPath id="{name}"><rect {frame}/></clipPath>',
     ]
     for tick in ticks(y0, y1):
         y = float(py(np.array(tick)))
-        parts.append(f'<line class="grid" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{y:.1f}" y2="{y:.1f}"/>')
+        parts.append(f'<line class="grid" stroke="{GRID}" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{y:.1f}" y2="{y:.1f}"/>')
         parts.append(f'<text x="{LEFT - 6}" y="{y + 3.5:.1f}" text-anchor="end">{short(tick)}</text>')
     for tick in ticks(x0, x1):
         x = float(px(np.array(tick)))
@@ -81,26 +90,31 @@ def chart(title: str, lines: Sequence[Line]) -> str:
     parts.append(f'<g clip-path="url(#{name})">')
     for i, line in enumerate(lines):
         if len(line.x) == 1:
-            parts.append(f'<circle class="line{i}" cx="{px(line.x)[0]:.1f}" cy="{py(line.raw)[0]:.1f}" r="3"/>')
+            place = f'cx="{px(line.x)[0]:.1f}" cy="{py(line.raw)[0]:.1f}"'
+            parts.append(f'<circle class="line{i}" fill="{COLOURS[i % 2]}" {place} r="3"/>')
             continue
-        if line.smoothed is not line.raw and not np.array_equal(line.smoothed, line.raw):
-            parts.append(f'<polyline class="raw line{i}" points="{points(px(line.x), py(line.raw))}"/>')
-        parts.append(f'<polyline class="line{i}" points="{points(px(line.x), py(line.smoothed))}"/>')
+        if not np.array_equal(line.smoothed, line.raw):
+            parts.append(polyline(f"raw line{i}", i, 1.0, 0.28, points(px(line.x), py(line.raw))))
+        parts.append(polyline(f"line{i}", i, 2.0, 1.0, points(px(line.x), py(line.smoothed))))
     return "".join([*parts, "</g>", *legend(lines), "</svg>"])
+
+
+def polyline(classes: str, i: int, width: float, opacity: float, places: str) -> str:
+    """The i-th line."""
+    look = f'fill="none" stroke="{COLOURS[i % 2]}" stroke-width="{width}" opacity="{opacity}"'
+    return f'<polyline class="{classes}" {look} points="{places}"/>'
 
 
 def legend(lines: Sequence[Line]) -> list[str]:
     """The names of the lines, where there are several."""
     if len(lines) < 2:
         return []
-    return [
-        f'<text class="name line{i}" x="{LEFT + 8}" y="{TOP + 10 + 15 * i}">{html.escape(line.name)}</text>'
-        for i, line in enumerate(lines)
-    ]  # fmt: skip
+    looks = [f'class="name line{i}" fill="{COLOURS[i % 2]}" x="{LEFT + 8}" y="{TOP + 10 + 15 * i}"' for i in range(len(lines))]
+    return [f"<text {look}>{html.escape(line.name)}</text>" for look, line in zip(looks, lines, strict=True)]
 
 
 def values_attribute(lines: Sequence[Line], px: Callable[[Floats], Floats], py: Callable[[Floats], Floats]) -> str:
-    """JSON for the script, safe within single quotes."""
+    """JSON for the script, safe within quotes."""
     content = [
         {
             "name": line.name,

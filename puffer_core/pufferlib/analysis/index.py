@@ -78,11 +78,12 @@ class Run:
 
     @cached_property
     def started(self) -> float:
-        """Seconds since 1970: when the run began, or, where that is not recorded, when its folder changed."""
-        with contextlib.suppress(ValueError, TypeError):
-            return datetime.strptime(self.record["started"], "%Y-%m-%dT%H:%M:%S%z").timestamp() if self.record else 0.0
-        with contextlib.suppress(OSError):
-            return self.path.stat().st_mtime
+        """Seconds since 1970: when the run began, or, where that is not recorded, when its metrics or its folder changed."""
+        with contextlib.suppress(KeyError, TypeError, ValueError):
+            return datetime.strptime(self.record["started"], "%Y-%m-%dT%H:%M:%S%z").timestamp()
+        for path in (self.directory.metrics_file, self.path):
+            with contextlib.suppress(OSError):
+                return path.stat().st_mtime
         return 0.0
 
     @property

@@ -29,7 +29,7 @@ pre { background: var(--card); border: 1px solid var(--edge); border-radius: 8px
 .tiles { display: grid; grid-template-columns: repeat(auto-fit, minmax(150px, 1fr)); gap: 12px; margin-top: 18px; }
 .tile, .card { background: var(--card); border: 1px solid var(--edge); border-radius: 10px; padding: 12px 14px; min-width: 0; }
 .tile b { display: block; font-size: 22px; line-height: 1.3; font-weight: 650; }
-.charts { display: grid; grid-template-columns: repeat(auto-fit, minmax(320px, 1fr)); gap: 14px; }
+.charts { display: grid; grid-template-columns: repeat(auto-fit, minmax(320px, 1fr)); gap: 14px; align-items: start; }
 .tables { columns: 3 320px; column-gap: 14px; }
 .tables .card { break-inside: avoid; margin-bottom: 14px; display: inline-block; width: 100%; }
 table { border-collapse: collapse; width: 100%; }
@@ -42,8 +42,7 @@ tr.changed td { background: var(--mark); color: var(--mark-ink); }
 svg { display: block; width: 100%; height: auto; font: 11px system-ui, "Segoe UI", Roboto, Helvetica, Arial, sans-serif; }
 svg text { fill: var(--soft); }
 svg .grid { stroke: var(--grid); stroke-width: 1; }
-svg polyline { fill: none; stroke-width: 2; stroke-linejoin: round; }
-svg polyline.raw { stroke-width: 1; opacity: 0.28; }
+svg polyline { stroke-linejoin: round; }
 svg polyline.line0 { stroke: var(--line0); }
 svg polyline.line1 { stroke: var(--line1); }
 svg circle.line0, svg text.line0 { fill: var(--line0); }

@@ -156,11 +156,13 @@ def statistics(run: Run, summary: Summary) -> str:
     ]
     cards = []
     for title, members in parts:
-        lines = [[key.rpartition("/")[2], short(summary.metrics.get(key)), short(last.get(key))] for key in members]
+        names = [key.removeprefix(PREFIX).removeprefix("losses/") for key in members]
+        values = [[short(summary.metrics.get(key)), short(last.get(key))] for key in members]
+        lines = [[name, *pair] for name, pair in zip(names, values, strict=True)]
         if lines:
             cards.append(f'<div class="card">{html_table([title, "end", "last row"], lines)}</div>')
     note = '<p class="soft">end: means over the last 100 episodes; SPS over the whole training</p>'
-    return f'<div class="tables">{"".join(cards)}</div>{note}'
+    return f'<div class="charts">{"".join(cards)}</div>{note}'
 
 
 def checkpoints(run: Run) -> str:
