@@ -104,8 +104,6 @@ def __getattr__(name: str) -> Any:
             globals()["make"] = module.make
     elif name in ("errors", "wrappers"):
         value = importlib.import_module(f"pufferlib.{name}")
-    elif name.endswith("Logger") and name[0].isupper():
-        return _registered_logger(name)
     elif name[0].isupper():
         return _registered_name(name)
     elif name == "__version__":
@@ -118,22 +116,11 @@ def __getattr__(name: str) -> Any:
     return value
 
 
-def _registered_logger(name: str) -> Any:
-    """`WandbLogger` is the logger that a plugin registers as `wandb`. Raises ImportError, which says what to install.
-
-    (An AttributeError would not do: `from pufferlib import X` replaces its text.)
-    """
-    from pufferlib.errors import PluginError
-    from pufferlib.train.loggers import logger_class
-
-    try:
-        return logger_class(name.removesuffix("Logger").lower())
-    except PluginError as error:
-        raise ImportError(f"pufferlib.{name}: {error}") from None
-
-
 def _registered_name(name: str) -> Any:
-    """What a plugin registers as a public name, such as `Protein`. Raises ImportError, which says what to install."""
+    """What a plugin registers as a public name, such as `Protein`. Raises ImportError, which says what to install.
+
+    (An AttributeError would not do there: `from pufferlib import X` replaces its text.)
+    """
     from pufferlib.errors import PluginError
     from pufferlib.plugins import registry
     from pufferlib.plugins.hints import provider

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from pufferlib.plugins import LoggerSpec, hookimpl
+from pufferlib.plugins import LoggerSpec, NameSpec, hookimpl
 
 PUFFERLIB_API = 1
 
@@ -23,3 +23,8 @@ def pufferlib_loggers() -> Iterable[LoggerSpec]:
         LoggerSpec("trackio", target="pufferlib_loggers.trackio_logger:TrackioLogger", summary="Trackio", package="trackio"),
         LoggerSpec("mlflow", target="pufferlib_loggers.mlflow_logger:MlflowLogger", summary="MLflow", package="mlflow"),
     ]  # fmt: skip
+
+
+@hookimpl
+def pufferlib_names() -> Iterable[NameSpec]:
+    return [NameSpec(str(spec.target).partition(":")[2], target=spec.target) for spec in pufferlib_loggers()]

@@ -50,5 +50,5 @@ def near(name: str, known: list[str]) -> list[str]:
 
 def provider(name: str, installed: set[str]) -> str | None:
     """The pip line of the plugin that has this name, unless that plugin is installed."""
-    extra = PROVIDERS.get(name.lower().partition("-")[0])
+    extra = PROVIDERS.get(name.lower().removesuffix("logger").partition("-")[0])  # WandbLogger is of wandb
     return f"pip install 'pufferlib[{extra}]'" if extra and extra not in installed else None

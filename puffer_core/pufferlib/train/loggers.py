@@ -168,6 +168,8 @@ class Loggers:
         try:
             state = logger.start(info)
             journal.begin(state)
+        except ModuleNotFoundError as error:
+            raise PluginError(f"logger {name} needs the package {error.name}: pip install 'pufferlib[{name}]'") from error
         except Exception as error:
             raise PluginError(f"logger {name}: cannot start: {describe_fully(error)}") from error
         if logger.where:
