@@ -243,12 +243,12 @@ class LiveDashboard(Progress):
         shielded()
         try:
             while not self.is_closing and threading.main_thread().is_alive():
-                if self.is_paused or self.in_background():
+                if self.must_leave():
                     self.leave()
                     time.sleep(LOOK_S)
                 else:
                     self.look()
-            if not self.in_background():
+            if not self.must_leave():
                 self.draw()
         except (OSError, SystemExit):  # the terminal is gone, which is how rich says it of a pipe; training goes on
             self.place.widths = []
@@ -256,10 +256,10 @@ class LiveDashboard(Progress):
             with contextlib.suppress(OSError, SystemExit):
                 self.leave()
 
-    def in_background(self) -> bool:
-        """Whether the terminal is another's now."""
+    def must_leave(self) -> bool:
+        """Whether the terminal is another's now, or will be."""
         try:
-            return in_foreground(self.console.file.fileno()) is False
+            return self.is_paused or in_foreground(self.console.file.fileno()) is False
         except (OSError, ValueError):  # no file descriptor
             return False
 
@@ -268,6 +268,8 @@ class LiveDashboard(Progress):
         self.is_left = False
         for key in self.terminal.wait(LOOK_S):
             self.press(key)
+        if self.must_leave():  # the process may have been stopped meanwhile
+            return
         age = time.monotonic() - self.drawn_at
         is_due = self.is_new and age >= REDRAW_INTERVAL_S
         if is_due or self.is_urgent or self.lines or age >= CLOCK_INTERVAL_S or self.place.screen != self.console.size:

@@ -7,6 +7,7 @@ only touched while this process is in the foreground: a background job that read
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import re
 import select
@@ -135,15 +136,30 @@ def in_foreground(descriptor: int) -> bool | None:
         return os.tcgetpgrp(descriptor) == os.getpgrp()
     except OSError:
         pass
-    with contextlib.suppress(OSError, ValueError, IndexError):
-        device, process = os.fstat(descriptor).st_rdev, os.getppid()
-        while process > 0:
-            fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
-            parent, group, _, terminal, foreground = map(int, fields[1:6])
-            if terminal == device:
-                return group == foreground
-            process = parent
+    with contextlib.suppress(OSError, ValueError):
+        if launcher := launcher_at(os.fstat(descriptor).st_rdev):
+            _, group, _, _, foreground = place_of(launcher)
+            return group == foreground
     return None
+
+
+@functools.lru_cache(maxsize=8)
+def launcher_at(device: int) -> int:
+    """The nearest ancestor whose controlling terminal is that device; 0 if there is none, or no /proc."""
+    process = os.getppid()
+    with contextlib.suppress(OSError, ValueError):
+        while process > 0:
+            parent, _, _, terminal, _ = place_of(process)
+            if terminal == device:
+                return process
+            process = parent
+    return 0
+
+
+def place_of(process: int) -> list[int]:
+    """Parent, process group, session, terminal and the terminal's foreground group, by /proc."""
+    fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    return [int(field) for field in fields[1:6]]
 
 
 class CtrlZ:

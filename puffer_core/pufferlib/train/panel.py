@@ -25,7 +25,7 @@ MOST_ROWS = 9
 LEAST_ROWS = 3
 GAP = 3
 """Cells between columns."""
-SHORT = {"n": "episodes", "explained_variance": "expl. variance"}
+SHORT = {"n": "episodes", "episode_return": "return", "episode_length": "length", "explained_variance": "expl. variance"}
 """What the panel calls metrics whose own name says too little, or does not fit in 80 columns."""
 SPEED_CELLS = 12
 NOTHING = History()
@@ -179,8 +179,9 @@ def usage(run: Progress, extras: Extras, width: int, rows: int, glyphs: Glyphs) 
     for name, share in shares:
         bar = glyphs.done * round(share * cells)
         lines.append([(f"{name:<{longest}} ", ""), (f"{bar:<{cells}}", "yellow"), (f"{share:>5.0%}", "bold")])
-    if len(lines) + len(extras.machine) + 1 <= rows and extras.machine:
-        lines.append([("machine", "bold blue")])
+    room = rows - len(lines) - len(extras.machine)
+    if extras.machine and room >= 1:
+        lines += [*([[]] if lines and room >= 2 else []), [("machine", "bold blue")]]
         lines += [apart([(name, "")], [(value, "bold")], width) for name, value in extras.machine]
     return lines
 

@@ -72,7 +72,7 @@ def test_the_panel_shows_everything_in_80_columns_and_24_lines():
     page = shown(80, [ROW, ROW])
     for text in (
         "ocean-breakout", "abcdef", "4,320,000 of 10,000,000 steps", "312,450 steps/s", "43%", "left", "epoch 132", "score",
-        "0.0615", "perf", "episode length", "policy loss", "-1.8e-09", "expl. variance", "env", "25%", "forward", "50%",
+        "0.0615", "perf", "length", "policy loss", "-1.8e-09", "expl. variance", "env", "25%", "forward", "50%",
         "and 17 more",
         "2 cores", "87%", "3.1/16 GB", "checkpoint checkpoints/4320000.pt", "saved checkpoints/4320000.pt",
         "q save and quit   s checkpoint   v video   h help",
