@@ -255,11 +255,10 @@ class Loggers:
     def _wait(self, deadline: float) -> None:
         told_at = time.monotonic() + PATIENCE_S
         for queue in self.queues:
-            if not queue.wait(min(told_at, deadline) - time.monotonic()):
-                seconds = max(deadline - time.monotonic(), 0)
-                log.warning("logger %s still writes (%d left); waiting at most %.0f s, Ctrl-C ends that", queue.name,
-                            queue.left(), seconds)  # fmt: skip
-                queue.wait(deadline - time.monotonic())
+            if not queue.wait(min(told_at, deadline) - time.monotonic()) and (seconds := deadline - time.monotonic()) > 0:
+                text = "logger %s still writes (%d left); waiting at most %.0f s, Ctrl-C ends that"
+                log.warning(text, queue.name, queue.left(), seconds)
+                queue.wait(seconds)
 
 
 def open_loggers(
