@@ -418,7 +418,7 @@ def test_a_trainer_that_fails_tells_its_logger_so(tmp_path):
 
 
 def test_a_trainer_refuses_what_is_no_logger(tmp_path):
-    with pytest.raises(ConfigError, match="must be an instance of pufferlib.Logger"):
+    with pytest.raises(ConfigError, match=r"must be an instance of pufferlib\.Logger"):
         trainer(logger="wandb", run_dir=tmp_path)
 
 
