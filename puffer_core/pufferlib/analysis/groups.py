@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from pufferlib.analysis.index import Run
 from pufferlib.analysis.query import value_of
-from pufferlib.analysis.settings import OF_NO_EFFECT, differing
+from pufferlib.analysis.settings import OF_NO_EFFECT, differing, effective
 from pufferlib.analysis.text import plain_value
 from pufferlib.config.values import near
 from pufferlib.errors import ConfigError
@@ -67,8 +67,8 @@ def fingerprint(run: Run) -> str:
     """The same text for runs of one experiment. A run whose settings are not known is alone."""
     if run.problem:
         return str(run.path)
-    kept = {k: v for k, v in run.settings.items() if (k not in OF_NO_EFFECT or k == "env_name") and not k.startswith("loggers.")}
-    return json.dumps(kept, sort_keys=True, default=str)
+    kept = {k: v for k, v in effective(run).items() if k not in OF_NO_EFFECT and not k.startswith("loggers.")}
+    return json.dumps([run.env, kept], sort_keys=True, default=str)
 
 
 def named(groups: Sequence[list[Run]]) -> list[Group]:
@@ -97,7 +97,7 @@ def labels(leaders: Sequence[Run]) -> list[str]:
     return [
         ", ".join(
             [run.env] * has_envs
-            + [f"{name}={plain_value(run.settings.get(key, 'none'))}" for key, name in zip(keys, shown, strict=True)]
+            + [f"{name}={plain_value(effective(run).get(key, 'none'))}" for key, name in zip(keys, shown, strict=True)]
         )
         for run in leaders
     ]

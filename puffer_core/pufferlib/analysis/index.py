@@ -29,6 +29,7 @@ State = Literal["running", "finished", "stopped", "failed"]
 Row = dict[str, float]
 INNER = frozenset({"checkpoints", "snapshots", "videos", "__pycache__"})
 """Folders in which no run is looked for."""
+NUMBER_TYPES = frozenset({int, float})
 SPEED = "SPS"
 
 
@@ -216,6 +217,8 @@ def flat(tables: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
 
 def numbers(row: Mapping[str, Any]) -> Row:
     """The finite numbers of a row."""
+    if NUMBER_TYPES.issuperset(map(type, row.values())) and math.isfinite(sum(row.values())):
+        return dict(row)  # all of them, as in every row that training writes
     return {
         key: value for key, value in row.items() if type(value) in (int, float) and math.isfinite(value)
     }  # fmt: skip

@@ -36,6 +36,8 @@ LONGEST_BESIDE = 34
 """Longer labels have their legend above the panels."""
 MOST_RAW = 6
 """More runs than that are drawn without their unsmoothed lines."""
+BAND_ALPHA = 0.18
+"""Half of it where bands of many groups lie over each other."""
 BAND_RESAMPLES = 1000
 BANDS: dict[Band, str] = {"range": "least to most of the seeds", "interval": "95 % bootstrap interval of the line", "none": ""}
 TIME_UNITS = (("hours", 3600.0, 7200.0), ("minutes", 60.0, 180.0), ("seconds", 1.0, 0.0))
@@ -92,15 +94,16 @@ def draw_panel(
     curves = [[curve(rows[run.path], metric, options.axis) for run in group.runs] for group in groups]
     unit, length = time_unit(curves) if options.axis == "time" else ("", 1.0)
     curves = [[prepare(one, length, options.log_x) for one in group] for group in curves]
+    alpha = BAND_ALPHA if len(groups) <= MOST_INSIDE else BAND_ALPHA / 2
     with_raw = sum(len(group) for group in curves) <= MOST_RAW
     for i, (group, members) in enumerate(zip(groups, curves, strict=True)):
         look: dict[str, Any] = {"color": COLOURS[i % len(COLOURS)], "linestyle": STROKES[i // len(COLOURS) % len(STROKES)]}
-        draw_group(axes, group, [one for one in members if len(one.x)], options, look, with_raw)
+        draw_group(axes, group, [one for one in members if len(one.x)], options, look, with_raw, alpha)
     dress(axes, metric, unit, options)
 
 
 def draw_group(
-    axes: Axes, group: Group, curves: Sequence[Curve], options: PlotOptions, look: Mapping[str, Any], with_raw: bool
+    axes: Axes, group: Group, curves: Sequence[Curve], options: PlotOptions, look: Mapping[str, Any], with_raw: bool, alpha: float
 ) -> None:  # fmt: skip
     """The line of a group, its band, and what was logged, faint, behind. Artists carry their part as gid."""
     if options.smooth and with_raw:
@@ -114,7 +117,7 @@ def draw_group(
         return
     if len(values) > 1 and options.band != "none":
         low, high = spread(values, options.band)
-        axes.fill_between(x, low, high, color=look["color"], alpha=0.18, linewidth=0, gid="band", zorder=2)
+        axes.fill_between(x, low, high, color=look["color"], alpha=alpha, linewidth=0, gid="band", zorder=2)
     marker = "o" if len(x) == 1 else ""
     axes.plot(x, iqm(values, axis=0), **look, linewidth=2, marker=marker, label=group.title, gid="line", zorder=3)
 

@@ -27,6 +27,7 @@ SEEDS = "seeds"
 """`--group-by seeds`."""
 MOST_COLUMNS = 3
 MOST_PAIRS = 15
+FEW_RUNS = 5
 STATISTICS = ("IQM", "median", "mean", "optimality gap")
 
 
@@ -131,6 +132,8 @@ def notes(scored: Sequence[Scored], summaries: Sequence[Summary]) -> Iterable[st
         if one.result and min(count for count in counts.values() if count) == 1:
             single = ", ".join(env for env, count in counts.items() if count == 1)
             yield f"{name}: no intervals, there is a single run of {single}"
+        elif one.result and min(count for count in counts.values() if count) < FEW_RUNS:
+            yield f"{name}: of fewer than {FEW_RUNS} runs a bootstrap interval is too narrow"
         if len(set(counts.values())) > 1:
             yield f"{name}: {', '.join(f'{count} of {env}' for env, count in counts.items())}; in the IQM each run counts alike"
         mixed = mixed_settings(runs)

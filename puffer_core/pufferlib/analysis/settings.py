@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import functools
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -14,9 +15,14 @@ from pufferlib.errors import ConfigError, PufferError
 Origin = Literal["changed", "preset", "default"]
 LABELS = ("env_name", "tag")
 """Settings that name a run rather than change it."""
-OF_NO_EFFECT = (*LABELS, "logger", "train.seed", "train.log_interval_s", "train.rank_timeout_s")
-"""Two runs that differ in these alone are runs of one experiment."""
 SEED = "train.seed"
+OF_NO_EFFECT = frozenset(
+    {
+        *LABELS, SEED, "logger", "train.log_interval_s", "train.rank_timeout_s", "train.checkpoint_interval",
+        "train.keep_checkpoints", "train.keep_best", "train.best_metric", "train.video_interval",
+    }
+)  # fmt: skip
+"""Two runs that differ in these alone are runs of one experiment: nothing that is learnt depends on them."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +42,7 @@ def setting_rows(run: Run) -> tuple[list[SettingRow], str]:
     line names is taken for one.
     """
     usual, remark = usual_settings(run)
-    library = flat(RunConfig(env_name=run.env).tables())
+    library = library_defaults()
     given = given_keys(run)
     rows = []
     for key, value in run.settings.items():
@@ -68,7 +74,7 @@ def usual_settings(run: Run) -> tuple[dict[str, Any], str]:
         usual = flat(resolve(run.env, named).tables())
     except PufferError as error:
         reason = str(error).splitlines()[0]
-        return flat(RunConfig(env_name=run.env).tables()), f"beside the library's defaults, as the preset is not known: {reason}"
+        return dict(library_defaults()), f"beside the library's defaults, as the preset is not known: {reason}"
     return {**usual, "policy.name": preset["policy.name"]}, ""
 
 
@@ -90,15 +96,26 @@ def listed(value: Any) -> list[Any]:
     return value if isinstance(value, list) else []
 
 
-def differing(runs: Sequence[Run], ignored: Sequence[str] = OF_NO_EFFECT) -> list[str]:
+@functools.cache
+def library_defaults() -> Mapping[str, Any]:
+    """The settings of an env without a preset, by dotted key."""
+    return flat(RunConfig(env_name="").tables())
+
+
+def effective(run: Run) -> dict[str, Any]:
+    """A run's settings; those that its version of the library did not know are as they are by default."""
+    if run.problem:
+        return dict(run.settings)
+    return {**{key: value for key, value in library_defaults().items() if not key.startswith("policy.")}, **run.settings}
+
+
+def differing(runs: Sequence[Run], ignored: Collection[str] = OF_NO_EFFECT) -> list[str]:
     """The settings that are not the same in all runs, in the order of config.toml."""
-    keys = dict.fromkeys(key for run in runs for key in run.settings)
-    first = runs[0].settings if runs else {}
+    found = [effective(run) for run in runs]
     missing = object()
-    return [
-        key for key in keys if key not in ignored and not key.startswith("loggers.")
-        and any(differs(run.settings.get(key, missing), first.get(key, missing)) for run in runs[1:])
-    ]  # fmt: skip
+    keys = dict.fromkeys(key for settings in found for key in settings if key not in ignored and not key.startswith("loggers."))
+    values = {key: [settings.get(key, missing) for settings in found] for key in keys}
+    return [key for key, (first, *others) in values.items() if any(differs(first, other) for other in others)]
 
 
 def differs(a: Any, b: Any) -> bool:

@@ -9,7 +9,7 @@ from typing import Any
 
 from pufferlib.analysis.groups import Group
 from pufferlib.analysis.index import SPEED, Summary
-from pufferlib.analysis.settings import differing
+from pufferlib.analysis.settings import LABELS, SEED, differing, effective
 from pufferlib.analysis.text import duration, plain_value, printable, short, table, terminal_width
 from pufferlib.train.best import PREFIX
 
@@ -41,7 +41,7 @@ def list_lines(summaries: Sequence[Summary], total: int, now: float) -> list[str
 def comparison(groups: Sequence[Group]) -> dict[str, Any]:
     """What differs and how the groups did, as plain values: means over a group's runs, and deviations where n > 1."""
     leaders = [group.runs[0] for group in groups]
-    keys = differing(leaders)
+    keys = differing(leaders, ignored=(*LABELS, SEED))
     summaries = [[run.summary() for run in group.runs] for group in groups]
     names = metric_names([summary for group in summaries for summary in group])
     return {
@@ -49,7 +49,7 @@ def comparison(groups: Sequence[Group]) -> dict[str, Any]:
             {"label": group.label, "runs": [str(run.path) for run in group.runs], "states": [s.state for s in members]}
             for group, members in zip(groups, summaries, strict=True)
         ],
-        "settings": {key: [run.settings.get(key) for run in leaders] for key in keys},
+        "settings": {key: [effective(run).get(key) for run in leaders] for key in keys},
         "metrics": {name: [spread_of(members, name) for members in summaries] for name in names},
     }
 

@@ -16,7 +16,7 @@ from pufferlib.config.values import Kind, near
 from pufferlib.errors import ConfigError
 
 if TYPE_CHECKING:
-    from pufferlib.analysis.index import Summary
+    from pufferlib.analysis.index import Run
 
 HELP = """\
 usage: puffer runs [list] [flags]
@@ -107,42 +107,51 @@ def run(argv: list[str]) -> int:
     return function(arguments, read_options(settings, arguments))
 
 
-def select(options: dict[str, Any], *, quiet: bool) -> list[Summary]:
-    """The runs that pass the filters. Unless `quiet`, folders that are left out are told on stderr. Raises ConfigError."""
+def select(options: dict[str, Any], *, quiet: bool) -> list[Run]:
+    """The runs that pass the filters but --where. Unless `quiet`, folders that are left out are told on stderr.
+
+    Raises ConfigError.
+    """
     import sys
 
     from pufferlib.analysis.index import find_all
-    from pufferlib.analysis.query import choose, parse_condition, where
+    from pufferlib.analysis.query import choose
     from pufferlib.analysis.text import printable
 
-    conditions = [parse_condition(text) for text in options["where"]]
     found = find_all(options["root"])
     for path, reason in found.skipped if not quiet else []:
         print(printable(f"left out: {path}: {reason}"), file=sys.stderr)
-    runs = choose(found.runs, options["env"], options["tag"], options["policy"], options["since"])
-    return where([run.summary(options["metric"]) for run in runs], conditions)
+    return choose(found.runs, options["env"], options["tag"], options["policy"], options["since"])
 
 
 def list_runs(arguments: Arguments, options: dict[str, Any]) -> int:
     """`puffer runs`: 1 where nothing is left."""
     from pufferlib.analysis.index import dump
-    from pufferlib.analysis.query import sort
+    from pufferlib.analysis.query import parse_condition, sort, where
     from pufferlib.analysis.tables import list_lines
 
     arguments.at_most(0, "puffer runs list")
-    found = select(options, quiet=options["json"])
+    conditions = [parse_condition(text) for text in options["where"]]
+    runs = select(options, quiet=options["json"])
+    total, most = len(runs), options["limit"] or None
+    if options["reverse"] and not options["sort"]:
+        runs.reverse()
+    if not conditions and not options["sort"]:
+        runs = runs[:most]  # the metrics of the others need not be read
+    found = [run.summary(options["metric"]) for run in runs]
+    if conditions:
+        found = where(found, conditions)
+        total = len(found)
     if options["sort"]:
         found = sort(found, options["sort"], options["reverse"])
-    elif options["reverse"]:
-        found.reverse()
-    shown = found[: options["limit"]] if options["limit"] else found
+    shown = found[:most]
     if options["json"]:
         print(dump([summary.as_json() for summary in shown]))
         return 0
     if not shown:
         print(f"no runs below {options['root']} that fit")
         return FAILED
-    print("\n".join(list_lines(shown, len(found), time.time())))
+    print("\n".join(list_lines(shown, total, time.time())))
     return 0
 
 
@@ -161,13 +170,17 @@ def best(arguments: Arguments, options: dict[str, Any]) -> int:
     """`puffer runs best`: tab-separated, one fact a line; 1 where no run has a checkpoint that episodes went before."""
     from pufferlib.analysis.details import best_run
     from pufferlib.analysis.index import dump
+    from pufferlib.analysis.query import parse_condition, where
 
     arguments.at_most(0, "puffer runs best")
-    found = select(options, quiet=True)
-    envs = sorted({summary.run.env for summary in found})
+    conditions = [parse_condition(text) for text in options["where"]]
+    runs = select(options, quiet=True)
+    if conditions:
+        runs = [summary.run for summary in where([run.summary(options["metric"]) for run in runs], conditions)]
+    envs = sorted({run.env for run in runs})
     if len(envs) > 1:
         raise ConfigError(f"scores of several envs cannot be compared: choose one with --env ({', '.join(envs)})")
-    facts = best_run([summary.run for summary in found], options["metric"])
+    facts = best_run(runs, options["metric"])
     if facts is None:
         raise ConfigError(f"no run below {options['root']} that fits has a checkpoint before which episodes ended")
     if options["print"]:
