@@ -32,6 +32,8 @@ CLOCK_INTERVAL_S = 2.0
 LOOK_S = 0.1
 """How long the drawing thread sleeps, unless a key is pressed."""
 NOTES = 3
+MOST_LINES = 100_000
+"""Of output that wait to be printed: a terminal may be slow, or gone."""
 QUITTING = "stopping after this epoch and saving; Ctrl-C breaks it off after 5 s"
 ONGOING = "recording "
 """Notes that begin so are of something that goes on: what is noted next takes their place."""
@@ -160,7 +162,7 @@ class LiveDashboard(Progress):
         self.terminal = keys or Keys()
         self.place = InPlace(self.console)
         self.machine = Machine()
-        self.lines: deque[str] = deque()
+        self.lines: deque[str] = deque(maxlen=MOST_LINES)
         """To be printed above the panel."""
         self.notes: list[str] = []
         self.pressed: deque[str] = deque()

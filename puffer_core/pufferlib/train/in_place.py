@@ -5,8 +5,11 @@ Only one thread may draw. What the program prints meanwhile is caught line by li
 
 from __future__ import annotations
 
+import functools
 import logging
+import os
 import sys
+import weakref
 from collections import deque
 from collections.abc import Iterable, Sequence
 from typing import Any, TextIO
@@ -116,7 +119,10 @@ class Caught:
 
 
 class Redirected:
-    """sys.stdout, sys.stderr and the log handlers that write to them, caught into `lines` until `close`."""
+    """sys.stdout, sys.stderr and the log handlers that write to them, caught into `lines` until `close`.
+
+    A process that is forked meanwhile, such as a worker that takes a dead one's place, has them as they were.
+    """
 
     def __init__(self, lines: deque[str]) -> None:
         self.streams = {name: getattr(sys, name) for name in ("stdout", "stderr")}
@@ -128,17 +134,30 @@ class Redirected:
                 if handler.stream is self.streams[name]:
                     handler.setStream(stand_in)
                     self.handlers.append(handler)
+        if hasattr(os, "register_at_fork"):
+            os.register_at_fork(after_in_child=functools.partial(put_back, weakref.ref(self)))  # and stays so for good
 
     def close(self) -> None:
         """Put the streams back, unless somebody else has changed them meanwhile. Once."""
-        for name, stand_in in self.caught.items():
+        for stand_in in self.caught.values():
             stand_in.flush()
+        self.put_back()
+
+    def put_back(self) -> None:
+        """As `close`, but a line that has begun is lost."""
+        for name, stand_in in self.caught.items():
             if getattr(sys, name) is stand_in:
                 setattr(sys, name, self.streams[name])
             for handler in self.handlers:
                 if handler.stream is stand_in:
                     handler.setStream(self.streams[name])
         self.caught = {}
+
+
+def put_back(redirected: weakref.ref[Redirected]) -> None:
+    """Where it still is."""
+    if found := redirected():
+        found.put_back()
 
 
 def stream_handlers() -> list[logging.StreamHandler[Any]]:

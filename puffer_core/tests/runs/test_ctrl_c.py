@@ -114,10 +114,7 @@ def test_a_terminal_gets_the_panel_and_gets_its_cursor_back(tmp_path):
         if process.poll() is None:
             os.killpg(process.pid, signal.SIGKILL)
     text = shown.decode(errors="replace")
-    for piece in (
-        "╭", "ocean-squared", "steps/s", "episodes", "losses", "stopping after this step", "stopped at step",
-        "puffer train --resume",
-    ):  # fmt: skip
+    for piece in ("╭", "ocean-squared", "steps/s", "episodes", "losses", "stopped at step", "puffer train --resume"):
         assert piece in text, piece
     assert text.count("\x1b[?25l") == text.count("\x1b[?25h") == 1, "the cursor is hidden once and shown again"
     assert "Traceback" not in text

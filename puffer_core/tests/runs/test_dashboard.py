@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import logging
+import os
 import sys
 import threading
 
@@ -234,6 +235,17 @@ def test_what_is_printed_or_logged_meanwhile_goes_to_the_panel_and_streams_come_
         assert (sys.stdout, sys.stderr) == before and handler.stream is before[1]
     finally:
         logging.root.removeHandler(handler)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are forked on POSIX")
+def test_a_worker_that_is_forked_meanwhile_prints_as_if_there_were_no_panel():
+    before = sys.stdout, sys.stderr
+    with live():
+        assert sys.stdout is not before[0]
+        worker = os.fork()
+        if worker == 0:
+            os._exit((sys.stdout, sys.stderr) != before)
+        assert os.waitpid(worker, 0)[1] == 0
 
 
 def test_a_terminal_that_is_gone_does_not_stop_training():
