@@ -80,7 +80,7 @@ def rules_in(source: Path) -> list[str]:
 
 
 def compile_rules(source: Path, folder: Path) -> Path:
-    """A C file of tests as a program in `folder`, with sanitizers; `program NAME` runs one test."""
+    """A C file of tests (see testing.h) as a program in `folder`, with sanitizers; `program NAME` runs one test."""
     program = folder / source.stem
     compiler = (sysconfig.get_config_var("CC") or "cc").split()
     includes = [f"-I{source.parent}", f"-I{source.parents[1]}", f"-I{get_include()}"]

@@ -1,17 +1,8 @@
 /* The rules of asteroids.h, each by a situation that one can check by hand. test_asteroids.py compiles this file with the
  * address and undefined-behaviour sanitizers and runs its tests one by one: `test_asteroids NAME`. */
-#include <stdio.h>
-#include <stdlib.h>
-
 #include "asteroids.h"
+#include "testing.h"
 
-#define CHECK(fact)                                                                 \
-    do                                                                              \
-        if (!(fact)) {                                                              \
-            fprintf(stderr, "%s:%d: not true: %s\n", __FILE__, __LINE__, #fact);    \
-            exit(1);                                                                \
-        }                                                                           \
-    while (0)
 #define CLOSE(a, b) (fabs((double)(a) - (double)(b)) < 1e-6)
 
 enum { NONE, THRUST, LEFT, RIGHT, FIRE, THRUST_FIRE };
@@ -288,12 +279,7 @@ static void test_the_last_life_ends_the_episode(void) {
     CHECK(fabs(g.log.perf - .03) < 1e-12 && g.rocks == 4 && g.hits[1] == 0);
 }
 
-#define TEST(name) {#name, name}
-
-static const struct {
-    const char *name;
-    void (*run)(void);
-} tests[] = {
+static const Test tests[] = {
     TEST(test_the_ship_turns_by_008_and_its_heading_wraps),
     TEST(test_an_episode_begins_at_the_centre_looking_up),
     TEST(test_thrust_and_drag_change_the_velocity),
@@ -316,12 +302,4 @@ static const struct {
     TEST(test_the_last_life_ends_the_episode),
 };
 
-int main(int argc, char **argv) {
-    for (size_t i = 0; i < sizeof tests / sizeof *tests; i++) {
-        if (argc != 2 || strcmp(argv[1], tests[i].name) != 0) continue;
-        tests[i].run();
-        return 0;
-    }
-    fprintf(stderr, "usage: test_asteroids NAME\n");
-    return 2;
-}
+int main(int argc, char **argv) { return run_test(tests, sizeof tests / sizeof *tests, argc, argv); }

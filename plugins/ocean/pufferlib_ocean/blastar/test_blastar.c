@@ -1,17 +1,8 @@
 /* The rules of blastar.h, each by a situation that one can check by hand. test_blastar.py compiles this file with the
  * address and undefined-behaviour sanitizers and runs its tests one by one: `test_blastar NAME`. */
-#include <stdio.h>
-#include <stdlib.h>
-
 #include "blastar.h"
+#include "testing.h"
 
-#define CHECK(fact)                                                                 \
-    do                                                                              \
-        if (!(fact)) {                                                              \
-            fprintf(stderr, "%s:%d: not true: %s\n", __FILE__, __LINE__, #fact);    \
-            exit(1);                                                                \
-        }                                                                           \
-    while (0)
 #define CLOSE(a, b) (fabs((double)(a) - (double)(b)) < 1e-4)
 
 enum { NONE, LEFT, RIGHT, FIRE, LEFT_FIRE, RIGHT_FIRE };
@@ -256,12 +247,7 @@ static void test_the_step_stops_at_the_tick_that_ends_the_episode(void) {
     CHECK(term && reward == -1 && g.log.score == 0);
 }
 
-#define TEST(name) {#name, name}
-
-static const struct {
-    const char *name;
-    void (*run)(void);
-} tests[] = {
+static const Test tests[] = {
     TEST(test_the_ship_moves_3_px_a_tick_and_stays_in_the_field),
     TEST(test_saucers_come_from_either_side_and_fly_away_from_it),
     TEST(test_a_saucer_comes_20_px_lower_after_both_sides_twice_down_to_180),
@@ -279,12 +265,4 @@ static const struct {
     TEST(test_the_step_stops_at_the_tick_that_ends_the_episode),
 };
 
-int main(int argc, char **argv) {
-    for (size_t i = 0; i < sizeof tests / sizeof *tests; i++) {
-        if (argc != 2 || strcmp(argv[1], tests[i].name) != 0) continue;
-        tests[i].run();
-        return 0;
-    }
-    fprintf(stderr, "usage: test_blastar NAME\n");
-    return 2;
-}
+int main(int argc, char **argv) { return run_test(tests, sizeof tests / sizeof *tests, argc, argv); }

@@ -1,17 +1,8 @@
 /* The rules of boids.h that need a chosen state, or a look inside. test_boids.py compiles this file with the address and
  * undefined-behaviour sanitizers and runs its tests one by one: `test_boids NAME`. */
-#include <stdio.h>
-#include <stdlib.h>
-
 #include "boids.h"
+#include "testing.h"
 
-#define CHECK(fact)                                                              \
-    do                                                                           \
-        if (!(fact)) {                                                           \
-            fprintf(stderr, "%s:%d: not true: %s\n", __FILE__, __LINE__, #fact); \
-            exit(1);                                                             \
-        }                                                                        \
-    while (0)
 #define CLOSE(a, b) (fabs((double)(a) - (double)(b)) < 1e-6)
 
 enum { MAX_ROWS = 1024, MAX_OBS = 68, COAST = 2 };
@@ -126,12 +117,7 @@ static void test_speeds_stay_between_1_and_4_and_zero_becomes_right(void) {
     CHECK(CLOSE(hypot((double)w.g.vx[2], (double)w.g.vy[2]), 4) && CLOSE(w.g.vy[2] / w.g.vx[2], 0.125));
 }
 
-#define TEST(name) {#name, name}
-
-static const struct {
-    const char *name;
-    void (*run)(void);
-} tests[] = {
+static const Test tests[] = {
     TEST(test_cells_find_what_brute_force_finds),
     TEST(test_many_at_one_spot_are_seen_by_index),
     TEST(test_two_at_one_spot_fly_on),
@@ -140,13 +126,4 @@ static const struct {
     TEST(test_speeds_stay_between_1_and_4_and_zero_becomes_right),
 };
 
-int main(int argc, char **argv) {
-    for (size_t i = 0; i < sizeof tests / sizeof *tests; i++) {
-        if (argc != 2 || strcmp(argv[1], tests[i].name) != 0) continue;
-        tests[i].run();
-        free(w.arena);
-        return 0;
-    }
-    fprintf(stderr, "usage: test_boids NAME\n");
-    return 2;
-}
+int main(int argc, char **argv) { return run_test(tests, sizeof tests / sizeof *tests, argc, argv); }

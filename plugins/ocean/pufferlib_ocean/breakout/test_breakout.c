@@ -1,17 +1,8 @@
 /* The rules of breakout.h, each by a situation that one can check by hand. test_breakout.py compiles this file with the
  * address and undefined-behaviour sanitizers and runs its tests one by one: `test_breakout NAME`. */
-#include <stdio.h>
-#include <stdlib.h>
-
 #include "breakout.h"
+#include "testing.h"
 
-#define CHECK(fact)                                                                 \
-    do                                                                              \
-        if (!(fact)) {                                                              \
-            fprintf(stderr, "%s:%d: not true: %s\n", __FILE__, __LINE__, #fact);    \
-            exit(1);                                                                \
-        }                                                                           \
-    while (0)
 #define CLOSE(a, b) (fabs((double)(a) - (double)(b)) < 1e-4)
 
 enum { STAY, LEFT, RIGHT };
@@ -356,12 +347,7 @@ static void test_the_ball_is_never_inside_a_live_brick_in_a_million_ticks(void) 
     }
 }
 
-#define TEST(name) {#name, name}
-
-static const struct {
-    const char *name;
-    void (*run)(void);
-} tests[] = {
+static const Test tests[] = {
     TEST(test_rows_are_worth_1_1_4_4_7_7_7_from_the_bottom_so_a_wall_is_worth_432),
     TEST(test_serves_spread_over_x_60_to_300_and_45_degrees_each_way),
     TEST(test_the_ball_waits_15_ticks_then_falls_at_speed_3),
@@ -388,12 +374,4 @@ static const struct {
     TEST(test_the_ball_is_never_inside_a_live_brick_in_a_million_ticks),
 };
 
-int main(int argc, char **argv) {
-    for (size_t i = 0; i < sizeof tests / sizeof *tests; i++) {
-        if (argc != 2 || strcmp(argv[1], tests[i].name) != 0) continue;
-        tests[i].run();
-        return 0;
-    }
-    fprintf(stderr, "usage: test_breakout NAME\n");
-    return 2;
-}
+int main(int argc, char **argv) { return run_test(tests, sizeof tests / sizeof *tests, argc, argv); }

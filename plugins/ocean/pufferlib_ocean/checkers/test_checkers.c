@@ -1,17 +1,7 @@
 /* The rules of checkers.h and checkers_board.h, by positions that one can check by hand and by slower ways to the same end.
  * test_checkers.py compiles this file with the address and undefined-behaviour sanitizers: `test_checkers NAME`. */
-#include <stdio.h>
-#include <stdlib.h>
-
 #include "checkers.h"
-
-#define CHECK(fact)                                                                 \
-    do                                                                              \
-        if (!(fact)) {                                                              \
-            fprintf(stderr, "%s:%d: not true: %s\n", __FILE__, __LINE__, #fact);    \
-            exit(1);                                                                \
-        }                                                                           \
-    while (0)
+#include "testing.h"
 
 enum { NW, NE, SE, SW };
 
@@ -346,12 +336,6 @@ static void test_random_bots_are_even(void) {
     CHECK(score > -0.11 && score < 0.11);
 }
 
-typedef struct Test {
-    const char *name;
-    void (*run)(void);
-} Test;
-
-#define TEST(name) {#name, name}
 static const Test tests[] = {
     TEST(test_neighbours_are_those_of_rows_and_columns),
     TEST(test_turning_brings_square_i_to_31_minus_i_and_changes_sides),
@@ -372,8 +356,4 @@ static const Test tests[] = {
     TEST(test_random_bots_are_even),
 };
 
-int main(int count, char **words) {
-    for (size_t i = 0; count == 2 && i < sizeof tests / sizeof *tests; i++)
-        if (strcmp(tests[i].name, words[1]) == 0) return tests[i].run(), 0;
-    return 2;
-}
+int main(int argc, char **argv) { return run_test(tests, sizeof tests / sizeof *tests, argc, argv); }

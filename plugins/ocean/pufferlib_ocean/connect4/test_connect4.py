@@ -12,24 +12,25 @@ from pufferlib.eval import RandomActor
 from pufferlib_ocean.connect4 import Connect4
 from pufferlib_ocean.testing import compile_rules, play, rules_in, run_rule
 
-SOURCE = Path(__file__).with_name("test_connect4.c")
-RULES = rules_in(SOURCE)
+SOURCES = sorted(Path(__file__).parent.glob("test_connect4_*.c"))
+RULES = [(source, rule) for source in SOURCES for rule in rules_in(source)]
 TO_MOVE, PLIES = 42, 43
 
 
 @pytest.fixture(scope="module")
-def rules_program(tmp_path_factory):
-    return compile_rules(SOURCE, tmp_path_factory.mktemp("connect4"))
+def programs(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("connect4")
+    return {source.stem: compile_rules(source, folder) for source in SOURCES}
 
 
-@pytest.mark.parametrize("rule", RULES)
-def test_rule(rules_program, rule):
-    run_rule(rules_program, rule)
+@pytest.mark.parametrize(("source", "rule"), RULES, ids=[rule for _, rule in RULES])
+def test_rule(programs, source, rule):
+    run_rule(programs[source.stem], rule)
 
 
-def test_every_rule_is_found_in_the_c_file():
-    assert len(RULES) == 17
-    assert len(set(RULES)) == 17
+def test_every_rule_is_found_in_the_c_files():
+    assert len(RULES) >= 17
+    assert sum(source.read_text().count("TEST(test_") for source in SOURCES) == len(RULES)
 
 
 class Board:
@@ -77,10 +78,11 @@ class Board:
 
 
 @pytest.mark.parametrize(("opening", "depth"), [("", 5), ("010101", 5), ("33333322", 5), ("010101101010232323323232", 9)])
-def test_as_many_games_follow_as_by_the_rules_in_python(rules_program, opening, depth):
+def test_as_many_games_follow_as_by_the_rules_in_python(programs, opening, depth):
     board = Board(map(int, opening))
     assert not board.over
-    done = subprocess.run([str(rules_program), "perft", opening, str(depth)], capture_output=True, text=True, check=True)
+    command = [str(programs["test_connect4_rules"]), "perft", opening, str(depth)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert int(done.stdout) == board.perft(depth)
 
 
@@ -161,6 +163,6 @@ def test_random_play_is_even_with_a_random_bot():
     assert abs(log["score"]) < 0.1
 
 
-def test_a_bot_that_looks_four_plies_ahead_beats_the_default_one(rules_program):
-    done = subprocess.run([str(rules_program), "match", "2000"], capture_output=True, text=True, check=True)
+def test_a_bot_that_looks_four_plies_ahead_beats_the_default_one(programs):
+    done = subprocess.run([str(programs["test_connect4_bot"]), "match", "2000"], capture_output=True, text=True, check=True)
     assert 0.28 <= float(done.stdout) <= 0.49

@@ -11,24 +11,26 @@ import pytest
 from pufferlib_ocean.drive import Drive, save_scenario
 from pufferlib_ocean.testing import compile_rules, play, random_actions, rules_in, run_rule
 
-SOURCE = Path(__file__).with_name("test_drive.c")
+SOURCES = sorted(Path(__file__).parent.glob("test_drive_*.c"))
+RULES = [(source, rule) for source in SOURCES for rule in rules_in(source)]
 ACCELERATIONS = np.array([-4, -2, -1, 0, 1, 2, 3])
 OWN, CARS, ROUTE, LANES = slice(0, 8), slice(8, 92), slice(92, 156), slice(156, 284)
 
 
 @pytest.fixture(scope="module")
-def rules_program(tmp_path_factory):
-    return compile_rules(SOURCE, tmp_path_factory.mktemp("drive"))
+def programs(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("drive")
+    return {source.stem: compile_rules(source, folder) for source in SOURCES}
 
 
-@pytest.mark.parametrize("rule", rules_in(SOURCE))
-def test_rule(rules_program, rule):
-    run_rule(rules_program, rule)
+@pytest.mark.parametrize(("source", "rule"), RULES, ids=[rule for _, rule in RULES])
+def test_rule(programs, source, rule):
+    run_rule(programs[source.stem], rule)
 
 
-def test_every_rule_is_found_in_the_c_file():
-    assert len(rules_in(SOURCE)) >= 25
-    assert SOURCE.read_text().count("TEST(test_") == len(rules_in(SOURCE))
+def test_every_rule_is_found_in_the_c_files():
+    assert len(RULES) >= 25
+    assert sum(source.read_text().count("TEST(test_") for source in SOURCES) == len(RULES)
 
 
 # ---------------------------------------------------------------- observations, from a saved world, in float64

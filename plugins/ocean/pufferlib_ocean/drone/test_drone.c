@@ -1,18 +1,9 @@
 /* The physics of drone_physics.h against closed forms and float64 integration, and the rules of drone.h by situations that one
  * can check by hand. test_drone.py compiles this file with the address and undefined-behaviour sanitizers and runs its tests one
  * by one: `test_drone NAME`. */
-#include <stdio.h>
-#include <stdlib.h>
-
 #include "drone.h"
+#include "testing.h"
 
-#define CHECK(fact)                                                              \
-    do                                                                           \
-        if (!(fact)) {                                                           \
-            fprintf(stderr, "%s:%d: not true: %s\n", __FILE__, __LINE__, #fact); \
-            exit(1);                                                             \
-        }                                                                        \
-    while (0)
 #define CLOSE(a, b, within) (fabs((double)(a) - (double)(b)) < (within))
 #define HOVER 0.264911f
 
@@ -262,12 +253,7 @@ static void test_the_ground_and_the_walls_end_the_episode(void) {
         }
 }
 
-#define TEST(name) {#name, name}
-
-static const struct {
-    const char *name;
-    void (*run)(void);
-} tests[] = {
+static const Test tests[] = {
     TEST(test_the_hovering_action_holds_height_within_1_mm_for_500_steps),
     TEST(test_free_fall_meets_its_closed_form),
     TEST(test_rotor_pairs_turn_about_one_axis_each_with_the_stated_signs),
@@ -284,12 +270,4 @@ static const struct {
     TEST(test_the_ground_and_the_walls_end_the_episode),
 };
 
-int main(int argc, char **argv) {
-    for (size_t i = 0; i < sizeof tests / sizeof *tests; i++) {
-        if (argc != 2 || strcmp(argv[1], tests[i].name) != 0) continue;
-        tests[i].run();
-        return 0;
-    }
-    fprintf(stderr, "usage: test_drone NAME\n");
-    return 2;
-}
+int main(int argc, char **argv) { return run_test(tests, sizeof tests / sizeof *tests, argc, argv); }

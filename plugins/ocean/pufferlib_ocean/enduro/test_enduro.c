@@ -1,17 +1,8 @@
 /* The rules of enduro.h, each by a situation that one can check by hand. test_enduro.py compiles this file with the
  * address and undefined-behaviour sanitizers and runs its tests one by one: `test_enduro NAME`. */
-#include <stdio.h>
-#include <stdlib.h>
-
 #include "enduro.h"
+#include "testing.h"
 
-#define CHECK(fact)                                                                 \
-    do                                                                              \
-        if (!(fact)) {                                                              \
-            fprintf(stderr, "%s:%d: not true: %s\n", __FILE__, __LINE__, #fact);    \
-            exit(1);                                                                \
-        }                                                                           \
-    while (0)
 #define CLOSE(a, b) (fabs((double)(a) - (double)(b)) < 1e-4)
 
 enum { NONE, GAS, LEFT, RIGHT, BRAKE, GAS_LEFT, GAS_RIGHT, BRAKE_LEFT, BRAKE_RIGHT };
@@ -298,12 +289,7 @@ static void test_a_day_below_its_quota_ends_the_episode(void) {
     }
 }
 
-#define TEST(name) {#name, name}
-
-static const struct {
-    const char *name;
-    void (*run)(void);
-} tests[] = {
+static const Test tests[] = {
     TEST(test_speed_changes_by_gas_brake_and_coasting_within_0_and_8),
     TEST(test_steering_is_twice_as_strong_at_top_speed_as_at_rest),
     TEST(test_a_bend_drifts_the_car_outwards_with_its_speed_squared),
@@ -324,12 +310,4 @@ static const struct {
     TEST(test_a_day_below_its_quota_ends_the_episode),
 };
 
-int main(int argc, char **argv) {
-    for (size_t i = 0; i < sizeof tests / sizeof *tests; i++) {
-        if (argc != 2 || strcmp(argv[1], tests[i].name) != 0) continue;
-        tests[i].run();
-        return 0;
-    }
-    fprintf(stderr, "usage: test_enduro NAME\n");
-    return 2;
-}
+int main(int argc, char **argv) { return run_test(tests, sizeof tests / sizeof *tests, argc, argv); }

@@ -1,17 +1,8 @@
 /* The rules of freeway.h, each by a situation that one can check by hand. test_freeway.py compiles this file with the
  * address and undefined-behaviour sanitizers and runs its tests one by one: `test_freeway NAME`. */
-#include <stdio.h>
-#include <stdlib.h>
-
 #include "freeway.h"
+#include "testing.h"
 
-#define CHECK(fact)                                                                 \
-    do                                                                              \
-        if (!(fact)) {                                                              \
-            fprintf(stderr, "%s:%d: not true: %s\n", __FILE__, __LINE__, #fact);    \
-            exit(1);                                                                \
-        }                                                                           \
-    while (0)
 #define CLOSE(a, b) (fabs((double)(a) - (double)(b)) < 1e-4)
 
 enum { STAY, UP, DOWN };
@@ -247,12 +238,7 @@ static void test_the_clock_ends_the_episode_at_its_tick(void) {
     CHECK(CLOSE(final_obs[0], (184 - 70) / 184.0) && obs[0] == 1 && obs[2] == 1);
 }
 
-#define TEST(name) {#name, name}
-
-static const struct {
-    const char *name;
-    void (*run)(void);
-} tests[] = {
+static const Test tests[] = {
     TEST(test_lanes_have_the_speeds_numbers_and_lengths_of_their_level),
     TEST(test_a_random_level_is_drawn_each_episode),
     TEST(test_from_level_4_on_factors_change_every_128_ticks),
@@ -271,12 +257,4 @@ static const struct {
     TEST(test_the_clock_ends_the_episode_at_its_tick),
 };
 
-int main(int argc, char **argv) {
-    for (size_t i = 0; i < sizeof tests / sizeof *tests; i++) {
-        if (argc != 2 || strcmp(argv[1], tests[i].name) != 0) continue;
-        tests[i].run();
-        return 0;
-    }
-    fprintf(stderr, "usage: test_freeway NAME\n");
-    return 2;
-}
+int main(int argc, char **argv) { return run_test(tests, sizeof tests / sizeof *tests, argc, argv); }

@@ -1,17 +1,7 @@
 /* The rules of g2048.h, each by a situation that one can check by hand. test_g2048.py compiles this file with the address
  * and undefined-behaviour sanitizers and runs its tests one by one: `test_g2048 NAME`. */
-#include <stdio.h>
-#include <stdlib.h>
-
 #include "g2048.h"
-
-#define CHECK(fact)                                                                 \
-    do                                                                              \
-        if (!(fact)) {                                                              \
-            fprintf(stderr, "%s:%d: not true: %s\n", __FILE__, __LINE__, #fact);    \
-            exit(1);                                                                \
-        }                                                                           \
-    while (0)
+#include "testing.h"
 
 static G2048 g;
 static G2048Slide table[G2048_TABLE_ROWS];
@@ -199,26 +189,18 @@ static void test_two_tiles_of_the_highest_exponent_stay_two(void) {
     }
 }
 
-typedef struct Test {
-    const char *name;
-    void (*run)(void);
-} Test;
+static const Test tests[] = {
+    TEST(test_the_table_equals_the_plain_rule_on_all_rows),
+    TEST(test_lines_of_every_length_slide_as_in_three_passes),
+    TEST(test_four_equal_tiles_make_two_and_a_made_tile_does_not_merge_again),
+    TEST(test_the_fullest_board_overflows_no_sum),
+    TEST(test_tiles_slide_to_the_side_that_is_chosen),
+    TEST(test_a_move_that_changes_nothing_costs_and_adds_no_tile),
+    TEST(test_new_tiles_come_everywhere_and_one_in_ten_is_a_four),
+    TEST(test_an_episode_begins_with_two_tiles),
+    TEST(test_the_end_is_when_nothing_can_move),
+    TEST(test_a_full_board_goes_on_while_a_pair_can_merge_along_either_axis),
+    TEST(test_two_tiles_of_the_highest_exponent_stay_two),
+};
 
-#define TEST(name) {#name, name}
-static const Test tests[] = {TEST(test_the_table_equals_the_plain_rule_on_all_rows),
-                             TEST(test_lines_of_every_length_slide_as_in_three_passes),
-                             TEST(test_four_equal_tiles_make_two_and_a_made_tile_does_not_merge_again),
-                             TEST(test_the_fullest_board_overflows_no_sum),
-                             TEST(test_tiles_slide_to_the_side_that_is_chosen),
-                             TEST(test_a_move_that_changes_nothing_costs_and_adds_no_tile),
-                             TEST(test_new_tiles_come_everywhere_and_one_in_ten_is_a_four),
-                             TEST(test_an_episode_begins_with_two_tiles),
-                             TEST(test_the_end_is_when_nothing_can_move),
-                             TEST(test_a_full_board_goes_on_while_a_pair_can_merge_along_either_axis),
-                             TEST(test_two_tiles_of_the_highest_exponent_stay_two)};
-
-int main(int count, char **words) {
-    for (size_t i = 0; count == 2 && i < sizeof tests / sizeof *tests; i++)
-        if (strcmp(tests[i].name, words[1]) == 0) return tests[i].run(), 0;
-    return 2;
-}
+int main(int argc, char **argv) { return run_test(tests, sizeof tests / sizeof *tests, argc, argv); }

@@ -1,17 +1,7 @@
 /* The rules of go.h and go_board.h, by positions that one can check by hand and against a referee that floods. test_go.py
  * compiles this file with the address and undefined-behaviour sanitizers and runs its tests one by one: `test_go NAME`. */
-#include <stdio.h>
-#include <stdlib.h>
-
 #include "go.h"
-
-#define CHECK(fact)                                                                 \
-    do                                                                              \
-        if (!(fact)) {                                                              \
-            fprintf(stderr, "%s:%d: not true: %s\n", __FILE__, __LINE__, #fact);    \
-            exit(1);                                                                \
-        }                                                                           \
-    while (0)
+#include "testing.h"
 
 enum { OBS = 3 * GO_MAX_POINTS + GO_FLAGS, ACTIONS = GO_MAX_POINTS + 1 };
 
@@ -376,12 +366,6 @@ static void test_the_greedy_bot_beats_the_random_bot(void) {
     CHECK(score >= 0.98); /* all of 500 games were won */
 }
 
-typedef struct Test {
-    const char *name;
-    void (*run)(void);
-} Test;
-
-#define TEST(name) {#name, name}
 static const Test tests[] = {
     TEST(test_a_chain_without_liberties_is_taken),
     TEST(test_one_stone_can_take_several_chains),
@@ -401,12 +385,4 @@ static const Test tests[] = {
     TEST(test_the_greedy_bot_beats_the_random_bot),
 };
 
-int main(int count, char **words) {
-    for (size_t i = 0; count == 2 && i < sizeof tests / sizeof *tests; i++) {
-        if (strcmp(tests[i].name, words[1]) != 0) continue;
-        tests[i].run();
-        free(arena);
-        return 0;
-    }
-    return 2;
-}
+int main(int argc, char **argv) { return run_test(tests, sizeof tests / sizeof *tests, argc, argv); }

@@ -1,17 +1,7 @@
 /* The rules of maze.h, each by a situation that one can check by hand. test_maze.py compiles this file with the address
  * and undefined-behaviour sanitizers and runs its tests one by one: `test_maze NAME`. */
-#include <stdio.h>
-#include <stdlib.h>
-
 #include "maze.h"
-
-#define CHECK(fact)                                                              \
-    do                                                                           \
-        if (!(fact)) {                                                           \
-            fprintf(stderr, "%s:%d: not true: %s\n", __FILE__, __LINE__, #fact); \
-            exit(1);                                                             \
-        }                                                                        \
-    while (0)
+#include "testing.h"
 
 enum { STAY, UP, RIGHT, DOWN, LEFT };
 
@@ -199,12 +189,7 @@ static void test_out_of_range_actions_stay_and_are_counted(void) {
     CHECK(w.g.self == start && w.g.log.invalid_actions == 2);
 }
 
-#define TEST(name) {#name, name}
-
-static const struct {
-    const char *name;
-    void (*run)(void);
-} tests[] = {
+static const Test tests[] = {
     TEST(test_every_maze_of_a_pool_is_connected),
     TEST(test_loops_open_their_share_of_the_walls),
     TEST(test_mazes_differ_and_a_larger_pool_begins_alike),
@@ -216,13 +201,4 @@ static const struct {
     TEST(test_out_of_range_actions_stay_and_are_counted),
 };
 
-int main(int argc, char **argv) {
-    for (size_t i = 0; i < sizeof tests / sizeof *tests; i++) {
-        if (argc != 2 || strcmp(argv[1], tests[i].name) != 0) continue;
-        tests[i].run();
-        free(w.arena);
-        return 0;
-    }
-    fprintf(stderr, "usage: test_maze NAME\n");
-    return 2;
-}
+int main(int argc, char **argv) { return run_test(tests, sizeof tests / sizeof *tests, argc, argv); }

@@ -1,17 +1,7 @@
 /* What the tests of moba's rules share: one world on its own arrays, and ways to put units where a rule shows.
  * test_moba.py compiles the C files with the address and undefined-behaviour sanitizers and runs their tests one by one. */
-#include <stdio.h>
-#include <stdlib.h>
-
 #include "moba.h"
-
-#define CHECK(fact)                                                              \
-    do                                                                           \
-        if (!(fact)) {                                                           \
-            fprintf(stderr, "%s:%d: not true: %s\n", __FILE__, __LINE__, #fact); \
-            exit(1);                                                             \
-        }                                                                        \
-    while (0)
+#include "testing.h"
 
 enum { UP = 1, UP_RIGHT, RIGHT, DOWN_RIGHT, DOWN, DOWN_LEFT, LEFT, UP_LEFT };
 enum { ATTACK = 1, SKILL_1, SKILL_2, SKILL_3 };
@@ -86,20 +76,3 @@ static inline int is_near(float a, float b) { return fabsf(a - b) < 1e-3f; }
 
 /* What a living hero away from home has after a step that took `damage` from it. */
 static inline float rested(float hp, float max_hp, float damage) { return puffer_minf(hp - damage + 0.002f * max_hp, max_hp); }
-
-typedef struct Test {
-    const char *name;
-    void (*run)(void);
-} Test;
-
-#define TEST(name) {#name, name}
-
-static inline int run_tests(const Test *tests, size_t n, int argc, char **argv) {
-    for (size_t i = 0; i < n; i++) {
-        if (argc != 2 || strcmp(argv[1], tests[i].name) != 0) continue;
-        tests[i].run();
-        return 0;
-    }
-    fprintf(stderr, "usage: %s NAME\n", argv[0]);
-    return 2;
-}

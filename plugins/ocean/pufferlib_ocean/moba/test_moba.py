@@ -120,7 +120,7 @@ def distances(x, y):
 
 
 def test_terrain_targets_and_ways_equal_an_independent_map(programs):
-    program = next(program for source, program in programs.items() if source.stem == "test_moba_play")
+    program = next(program for source, program in programs.items() if source.stem == "test_moba_invariants")
     data = np.frombuffer(subprocess.run([program, "map"], capture_output=True, check=True).stdout, np.uint8)
     cells, ways, places = np.split(data, [SIDE**2, 35 * SIDE**2])
     assert (cells.reshape(SIDE, SIDE) == terrain()).all()

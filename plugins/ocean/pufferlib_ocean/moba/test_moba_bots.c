@@ -65,4 +65,4 @@ static const Test tests[] = {
     TEST(test_last_hits_make_level_2_win_against_level_1),
 };
 
-int main(int argc, char **argv) { return run_tests(tests, sizeof tests / sizeof *tests, argc, argv); }
+int main(int argc, char **argv) { return run_test(tests, sizeof tests / sizeof *tests, argc, argv); }

@@ -341,4 +341,4 @@ static const Test tests[] = {
     TEST(test_inner_towers_and_the_core_are_shielded),
 };
 
-int main(int argc, char **argv) { return run_tests(tests, sizeof tests / sizeof *tests, argc, argv); }
+int main(int argc, char **argv) { return run_test(tests, sizeof tests / sizeof *tests, argc, argv); }

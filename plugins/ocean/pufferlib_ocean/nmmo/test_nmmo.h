@@ -1,16 +1,7 @@
 /* What the tests of nmmo's rules share: one world on its own arrays, a meadow, and ways to put units where a rule shows.
  * test_nmmo.py compiles the C files with the address and undefined-behaviour sanitizers and runs their tests one by one. */
-#include <stdio.h>
-#include <stdlib.h>
-
 #include "nmmo.h"
-
-#define CHECK(fact) ((fact) ? (void)0 : fail(__FILE__, __LINE__, #fact))
-
-static inline void fail(const char *file, int line, const char *fact) {
-    fprintf(stderr, "%s:%d: not true: %s\n", file, line, fact);
-    exit(1);
-}
+#include "testing.h"
 
 enum { STAY, UP, RIGHT, DOWN, LEFT, MELEE = 1, RANGED, MAGIC, MAX_ROWS = 1024, SIDE = 128, NUMBERS = NMMO_WINDOW_BYTES };
 
@@ -123,23 +114,4 @@ static inline void step(void) {
 static inline void attack_until_hit(int i, int style) {
     int before = agent(i)->xp[style - 1];
     for (int k = 0; k < 100 && agent(i)->xp[style - 1] == before && !w.term[i]; k++) act(i, 0, style, 0), step();
-}
-
-/* ---------------------------------------------------------------- running one test by its name */
-
-#define TEST(name) {#name, name}
-
-typedef struct Test {
-    const char *name;
-    void (*run)(void);
-} Test;
-
-static inline int run_test(const Test *tests, size_t count, int argc, char **argv) {
-    for (size_t i = 0; i < count; i++) {
-        if (argc != 2 || strcmp(argv[1], tests[i].name) != 0) continue;
-        tests[i].run();
-        free(w.arena), free(w.maps);
-        return 0;
-    }
-    return fprintf(stderr, "usage: %s NAME\n", argv[0]), 2;
 }

@@ -1,17 +1,8 @@
 /* The rules of pacman.h, each by a situation that one can check by hand. test_pacman.py compiles this file with the
  * address and undefined-behaviour sanitizers and runs its tests one by one: `test_pacman NAME`. */
-#include <stdio.h>
-#include <stdlib.h>
-
 #include "pacman.h"
+#include "testing.h"
 
-#define CHECK(fact)                                                                 \
-    do                                                                              \
-        if (!(fact)) {                                                              \
-            fprintf(stderr, "%s:%d: not true: %s\n", __FILE__, __LINE__, #fact);    \
-            exit(1);                                                                \
-        }                                                                           \
-    while (0)
 #define CLOSE(a, b) (fabs((double)(a) - (double)(b)) < 1e-5)
 
 enum { UP, RIGHT, DOWN, LEFT };
@@ -326,12 +317,7 @@ static void test_random_starts_are_pellet_cells(void) {
     CHECK(cells == PACMAN_PELLETS);
 }
 
-#define TEST(name) {#name, name}
-
-static const struct {
-    const char *name;
-    void (*run)(void);
-} tests[] = {
+static const Test tests[] = {
     TEST(test_the_maze_has_115_pellets_4_powers_122_cells_and_no_dead_end),
     TEST(test_a_blocked_turn_keeps_the_direction_and_a_wall_ahead_stops),
     TEST(test_the_tunnel_wraps_both_ways),
@@ -355,12 +341,4 @@ static const struct {
     TEST(test_random_starts_are_pellet_cells),
 };
 
-int main(int argc, char **argv) {
-    for (size_t i = 0; i < sizeof tests / sizeof *tests; i++) {
-        if (argc != 2 || strcmp(argv[1], tests[i].name) != 0) continue;
-        tests[i].run();
-        return 0;
-    }
-    fprintf(stderr, "usage: test_pacman NAME\n");
-    return 2;
-}
+int main(int argc, char **argv) { return run_test(tests, sizeof tests / sizeof *tests, argc, argv); }

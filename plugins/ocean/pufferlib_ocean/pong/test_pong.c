@@ -1,17 +1,8 @@
 /* The rules of pong.h, each by a situation that one can check by hand. test_pong.py compiles this file with the address
  * and undefined-behaviour sanitizers and runs its tests one by one: `test_pong NAME`. */
-#include <stdio.h>
-#include <stdlib.h>
-
 #include "pong.h"
+#include "testing.h"
 
-#define CHECK(fact)                                                                 \
-    do                                                                              \
-        if (!(fact)) {                                                              \
-            fprintf(stderr, "%s:%d: not true: %s\n", __FILE__, __LINE__, #fact);    \
-            exit(1);                                                                \
-        }                                                                           \
-    while (0)
 #define CLOSE(a, b) (fabs((double)(a) - (double)(b)) < 1e-4)
 
 enum { STAY, UP, DOWN };
@@ -269,12 +260,7 @@ static void test_a_serve_never_scores_at_once_and_the_ball_stays_in_the_court_in
     CHECK(points > 1000 && hits > 1000);
 }
 
-#define TEST(name) {#name, name}
-
-static const struct {
-    const char *name;
-    void (*run)(void);
-} tests[] = {
+static const Test tests[] = {
     TEST(test_serves_have_speed_5_and_go_to_either_side_first),
     TEST(test_paddles_move_4_px_a_tick_and_stay_in_the_court),
     TEST(test_the_bot_follows_a_ball_that_comes_in_its_half_only),
@@ -291,12 +277,4 @@ static const struct {
     TEST(test_a_serve_never_scores_at_once_and_the_ball_stays_in_the_court_in_a_million_ticks),
 };
 
-int main(int argc, char **argv) {
-    for (size_t i = 0; i < sizeof tests / sizeof *tests; i++) {
-        if (argc != 2 || strcmp(argv[1], tests[i].name) != 0) continue;
-        tests[i].run();
-        return 0;
-    }
-    fprintf(stderr, "usage: test_pong NAME\n");
-    return 2;
-}
+int main(int argc, char **argv) { return run_test(tests, sizeof tests / sizeof *tests, argc, argv); }

@@ -1,17 +1,7 @@
 /* The rules of rware.h, each by a situation that one can check by hand. test_rware.py compiles this file with the address
  * and undefined-behaviour sanitizers and runs its tests one by one: `test_rware NAME`. */
-#include <stdio.h>
-#include <stdlib.h>
-
 #include "rware.h"
-
-#define CHECK(fact)                                                              \
-    do                                                                           \
-        if (!(fact)) {                                                           \
-            fprintf(stderr, "%s:%d: not true: %s\n", __FILE__, __LINE__, #fact); \
-            exit(1);                                                             \
-        }                                                                        \
-    while (0)
+#include "testing.h"
 
 enum { MAX_ROWS = 8, UP = 0, RIGHT = 1, DOWN = 2, LEFT = 3 };
 
@@ -155,12 +145,7 @@ static void test_what_is_around_and_offsets_turn_with_the_robot(void) {
     CHECK(fabsf(w.obs[38] - 16.0f / 20) < 1e-6f && fabsf(w.obs[39] + 1.0f / 10) < 1e-6f); /* the goal: 16 to its right, 1 ahead */
 }
 
-#define TEST(name) {#name, name}
-
-static const struct {
-    const char *name;
-    void (*run)(void);
-} tests[] = {
+static const Test tests[] = {
     TEST(test_a_ring_of_four_turns),
     TEST(test_two_cannot_swap_and_who_follows_them_waits),
     TEST(test_a_chain_moves_into_a_free_cell_and_stops_behind_one_that_stays),
@@ -171,13 +156,4 @@ static const struct {
     TEST(test_what_is_around_and_offsets_turn_with_the_robot),
 };
 
-int main(int argc, char **argv) {
-    for (size_t i = 0; i < sizeof tests / sizeof *tests; i++) {
-        if (argc != 2 || strcmp(argv[1], tests[i].name) != 0) continue;
-        tests[i].run();
-        free(w.arena);
-        return 0;
-    }
-    fprintf(stderr, "usage: test_rware NAME\n");
-    return 2;
-}
+int main(int argc, char **argv) { return run_test(tests, sizeof tests / sizeof *tests, argc, argv); }

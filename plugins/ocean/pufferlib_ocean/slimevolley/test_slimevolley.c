@@ -1,17 +1,8 @@
 /* The rules of slimevolley.h, each by a situation that one can check by hand. test_slimevolley.py compiles this file with the
  * address and undefined-behaviour sanitizers and runs its tests one by one: `test_slimevolley NAME`. */
-#include <stdio.h>
-#include <stdlib.h>
-
 #include "slimevolley.h"
+#include "testing.h"
 
-#define CHECK(fact)                                                              \
-    do                                                                           \
-        if (!(fact)) {                                                           \
-            fprintf(stderr, "%s:%d: not true: %s\n", __FILE__, __LINE__, #fact); \
-            exit(1);                                                             \
-        }                                                                        \
-    while (0)
 #define CLOSE(a, b) (fabs((double)(a) - (double)(b)) < 1e-4)
 
 enum { NONE, FORWARD, BACK, JUMP, FORWARD_JUMP, BACK_JUMP };
@@ -210,12 +201,7 @@ static void test_the_bot_knows_where_a_ball_lands(void) {
     }
 }
 
-#define TEST(name) {#name, name}
-
-static const struct {
-    const char *name;
-    void (*run)(void);
-} tests[] = {
+static const Test tests[] = {
     TEST(test_a_ball_flies_along_a_parabola),
     TEST(test_a_ball_is_never_faster_than_40),
     TEST(test_walls_give_98_percent_back),
@@ -230,12 +216,4 @@ static const struct {
     TEST(test_the_bot_knows_where_a_ball_lands),
 };
 
-int main(int argc, char **argv) {
-    for (size_t i = 0; i < sizeof tests / sizeof *tests; i++) {
-        if (argc != 2 || strcmp(argv[1], tests[i].name) != 0) continue;
-        tests[i].run();
-        return 0;
-    }
-    fprintf(stderr, "usage: test_slimevolley NAME\n");
-    return 2;
-}
+int main(int argc, char **argv) { return run_test(tests, sizeof tests / sizeof *tests, argc, argv); }

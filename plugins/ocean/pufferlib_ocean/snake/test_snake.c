@@ -1,16 +1,7 @@
 /* The rules of snake.h, each by a situation that one can check by hand. test_snake.py compiles this file with the address
  * and undefined-behaviour sanitizers and runs its tests one by one: `test_snake NAME`. */
-#include <stdio.h>
-#include <stdlib.h>
-
 #include "snake.h"
-
-#define CHECK(fact) ((fact) ? (void)0 : fail(__LINE__, #fact))
-
-static void fail(int line, const char *fact) {
-    fprintf(stderr, "test_snake.c:%d: not true: %s\n", line, fact);
-    exit(1);
-}
+#include "testing.h"
 
 enum { UP, RIGHT, DOWN, LEFT, MAX_ROWS = 64, MAX_OBS = 441 };
 
@@ -367,12 +358,7 @@ static void test_too_many_snakes_and_food_are_refused(void) {
     CHECK(snake_init(&w.g, &args, NULL, io) == 1 && strstr(snake_errors[1], "num_food"));
 }
 
-#define TEST(name) {#name, name}
-
-static const struct {
-    const char *name;
-    void (*run)(void);
-} tests[] = {
+static const Test tests[] = {
     TEST(test_head_on_at_distance_1_both_die), TEST(test_head_on_at_distance_2_both_die_and_none_eats),
    
     TEST(test_following_a_tail_that_leaves_is_legal), TEST(test_following_a_tail_that_stays_kills),
@@ -388,12 +374,4 @@ static const struct {
     TEST(test_too_many_snakes_and_food_are_refused),
 };
 
-int main(int argc, char **argv) {
-    for (size_t i = 0; i < sizeof tests / sizeof *tests; i++) {
-        if (argc != 2 || strcmp(argv[1], tests[i].name) != 0) continue;
-        tests[i].run();
-        free(w.arena);
-        return 0;
-    }
-    return fprintf(stderr, "usage: test_snake NAME\n"), 2;
-}
+int main(int argc, char **argv) { return run_test(tests, sizeof tests / sizeof *tests, argc, argv); }

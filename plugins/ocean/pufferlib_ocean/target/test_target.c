@@ -1,17 +1,8 @@
 /* The rules of target.h, each by a situation that one can check by hand. test_target.py compiles this file with the address
  * and undefined-behaviour sanitizers and runs its tests one by one: `test_target NAME`. */
-#include <stdio.h>
-#include <stdlib.h>
-
 #include "target.h"
+#include "testing.h"
 
-#define CHECK(fact)                                                              \
-    do                                                                           \
-        if (!(fact)) {                                                           \
-            fprintf(stderr, "%s:%d: not true: %s\n", __FILE__, __LINE__, #fact); \
-            exit(1);                                                             \
-        }                                                                        \
-    while (0)
 #define CLOSE(a, b) (fabs((double)(a) - (double)(b)) < 1e-5)
 
 enum { MAX_ROWS = 64, MAX_OBS = 96, AHEAD = 4, COAST = 2, BRAKE = 0, GAS = 4 };
@@ -231,12 +222,7 @@ static void test_max_steps_truncates_all_rows_and_logs_each(void) {
     CHECK(fabs(w.g.log.perf - 1.0 / 25) < 1e-12 && w.g.reached[1] == 0);
 }
 
-#define TEST(name) {#name, name}
-
-static const struct {
-    const char *name;
-    void (*run)(void);
-} tests[] = {
+static const Test tests[] = {
     TEST(test_speed_stays_between_0_and_20),
     TEST(test_turns_are_tenths_of_a_radian_before_the_move),
     TEST(test_a_heading_stays_a_unit_vector_through_a_million_turns),
@@ -253,13 +239,4 @@ static const struct {
     TEST(test_max_steps_truncates_all_rows_and_logs_each),
 };
 
-int main(int argc, char **argv) {
-    for (size_t i = 0; i < sizeof tests / sizeof *tests; i++) {
-        if (argc != 2 || strcmp(argv[1], tests[i].name) != 0) continue;
-        tests[i].run();
-        free(w.arena);
-        return 0;
-    }
-    fprintf(stderr, "usage: test_target NAME\n");
-    return 2;
-}
+int main(int argc, char **argv) { return run_test(tests, sizeof tests / sizeof *tests, argc, argv); }

@@ -1,17 +1,8 @@
 /* The rules of tetris.h, each by a situation that one can check by hand. test_tetris.py compiles this file with the
  * address and undefined-behaviour sanitizers and runs its tests one by one: `test_tetris NAME`. */
-#include <stdio.h>
-#include <stdlib.h>
-
 #include "tetris.h"
+#include "testing.h"
 
-#define CHECK(fact)                                                                 \
-    do                                                                              \
-        if (!(fact)) {                                                              \
-            fprintf(stderr, "%s:%d: not true: %s\n", __FILE__, __LINE__, #fact);    \
-            exit(1);                                                                \
-        }                                                                           \
-    while (0)
 #define CLOSE(a, b) (fabs((double)(a) - (double)(b)) < 1e-5)
 
 enum { W = 10, H = 20 };
@@ -318,12 +309,7 @@ static void test_garbage_rows_have_one_hole_each(void) {
     CHECK(tetris_init(&g, &args, NULL, (PufferIO){0}) == 1);
 }
 
-#define TEST(name) {#name, name}
-
-static const struct {
-    const char *name;
-    void (*run)(void);
-} tests[] = {
+static const Test tests[] = {
     TEST(test_every_shape_is_the_one_before_turned_clockwise_in_its_box),
     TEST(test_pieces_enter_at_the_top_and_centred_to_the_left),
     TEST(test_moves_stop_at_both_walls),
@@ -345,12 +331,4 @@ static const struct {
     TEST(test_garbage_rows_have_one_hole_each),
 };
 
-int main(int argc, char **argv) {
-    for (size_t i = 0; i < sizeof tests / sizeof *tests; i++) {
-        if (argc != 2 || strcmp(argv[1], tests[i].name) != 0) continue;
-        tests[i].run();
-        return 0;
-    }
-    fprintf(stderr, "usage: test_tetris NAME\n");
-    return 2;
-}
+int main(int argc, char **argv) { return run_test(tests, sizeof tests / sizeof *tests, argc, argv); }

@@ -1,18 +1,9 @@
 /* The rules of tower_climb.h, each by a situation that one can check by hand, or against a slow and simple version of it.
  * test_tower_climb.py compiles this file with the address and undefined-behaviour sanitizers and runs its tests one by one:
  * `test_tower_climb NAME`. */
-#include <stdio.h>
-#include <stdlib.h>
-
 #include "tower_climb.h"
+#include "testing.h"
 
-#define CHECK(fact)                                                              \
-    do                                                                           \
-        if (!(fact)) {                                                           \
-            fprintf(stderr, "%s:%d: not true: %s\n", __FILE__, __LINE__, #fact); \
-            exit(1);                                                             \
-        }                                                                        \
-    while (0)
 #define CLOSE(a, b) (fabs((double)(a) - (double)(b)) < 1e-6)
 
 enum { UP, RIGHT, DOWN, LEFT, MAX_CELLS = 12 * 8 * 64 };
@@ -320,12 +311,7 @@ static void test_the_staircase_can_be_climbed(void) {
     }
 }
 
-#define TEST(name) {#name, name}
-
-static const struct {
-    const char *name;
-    void (*run)(void);
-} tests[] = {
+static const Test tests[] = {
     TEST(test_turns_and_walks_on_the_ground_and_not_out_of_the_tower),
     TEST(test_climbing_takes_room_above_both_cells),
     TEST(test_a_fall_of_two_levels_is_survived_and_one_of_three_is_not),
@@ -340,13 +326,4 @@ static const struct {
     TEST(test_the_staircase_can_be_climbed),
 };
 
-int main(int argc, char **argv) {
-    for (size_t i = 0; i < sizeof tests / sizeof *tests; i++) {
-        if (argc != 2 || strcmp(argv[1], tests[i].name) != 0) continue;
-        tests[i].run();
-        free(w.maps), free(w.arena);
-        return 0;
-    }
-    fprintf(stderr, "usage: test_tower_climb NAME\n");
-    return 2;
-}
+int main(int argc, char **argv) { return run_test(tests, sizeof tests / sizeof *tests, argc, argv); }
