@@ -14,12 +14,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pufferlib.errors import ConfigError
 
 if TYPE_CHECKING:
     from optuna.distributions import BaseDistribution
 
+Floats = NDArray[np.float64]
 DEFAULT_SCALE = 0.25
 """Standard deviation of a search prior whose scale is not given, as a part of the whole range in the unit interval."""
 
@@ -50,6 +52,10 @@ class Parameter(ABC):
     @abstractmethod
     def from_unit(self, u: float) -> Any:
         """The value at `u`, which is clamped to [0, 1]. The inverse of `to_unit`; whole numbers and choices are rounded to."""
+
+    def snap(self, column: Floats) -> Floats:
+        """`to_unit(from_unit(u))` of many coordinates in [0, 1]: where the values that they stand for lie. float64[m]"""
+        return column
 
     @abstractmethod
     def distribution(self) -> BaseDistribution:
@@ -222,16 +228,28 @@ class IntUniform(WholeNumber, Uniform):
         # equal shares of the interval, so that the ends are as likely as the rest
         return low + min(int(min(max(u, 0.0), 1.0) * count), count - 1)
 
+    def snap(self, column: Floats) -> Floats:
+        return snapped(column, int(self.max) - int(self.min) + 1)
+
     def distribution(self) -> BaseDistribution:
         from optuna.distributions import IntDistribution
 
         return IntDistribution(int(self.min), int(self.max))
 
 
+def snapped(column: Floats, count: int) -> Floats:
+    """Coordinates moved to the nearest of `count` places that have equal shares of the interval."""
+    return np.minimum(np.floor(column * count), count - 1) / (count - 1)
+
+
 class IntLogNormal(WholeNumber, LogNormal):
     """Whole numbers, even over their logarithm. For total_timesteps and other counts over orders of magnitude."""
 
     kind = "int_log_normal"
+
+    def snap(self, column: Floats) -> Floats:
+        fine = self.max - self.min > 1000  # one more or less changes nothing
+        return column if fine else np.array([self.to_unit(self.from_unit(u)) for u in column])
 
     def distribution(self) -> BaseDistribution:
         from optuna.distributions import IntDistribution
@@ -272,6 +290,10 @@ class UniformPow2(WholeNumber):
     def from_unit(self, u: float) -> int:
         low, high = self.exponents
         return 1 << IntUniform("", low, high).from_unit(u)
+
+    def snap(self, column: Floats) -> Floats:
+        low, high = self.exponents
+        return snapped(column, high - low + 1)
 
     @property
     def optuna_name(self) -> str:
@@ -316,6 +338,9 @@ class Categorical(Parameter):
 
     def from_unit(self, u: float) -> str | int | float | bool:
         return self.choices[IntUniform("", 0, len(self.choices) - 1).from_unit(u)]
+
+    def snap(self, column: Floats) -> Floats:
+        return snapped(column, len(self.choices))
 
     def distribution(self) -> BaseDistribution:
         from optuna.distributions import CategoricalDistribution

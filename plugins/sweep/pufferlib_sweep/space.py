@@ -18,12 +18,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pufferlib.errors import ConfigError
 
 from .parameters import (
     Categorical,
+    Floats,
     IntLogNormal,
     IntUniform,
     LogitNormal,
@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Categorical",
+    "Floats",
     "IntLogNormal",
     "IntUniform",
     "LogNormal",
@@ -51,8 +52,6 @@ __all__ = [
     "Uniform",
     "UniformPow2",
 ]
-
-Floats = NDArray[np.float64]
 
 
 class SearchSpace(Mapping[str, Parameter]):
@@ -134,6 +133,10 @@ class SearchSpace(Mapping[str, Parameter]):
     def from_unit(self, point: Iterable[float]) -> dict[str, Any]:
         """Values by name for a point of the unit cube."""
         return {parameter.name: parameter.from_unit(float(u)) for parameter, u in zip(self.parameters, point, strict=True)}
+
+    def snap(self, points: Floats) -> Floats:
+        """Points moved to where the values that they stand for lie: float64[m, parameters], whole numbers on a grid."""
+        return np.stack([parameter.snap(points[:, i]) for i, parameter in enumerate(self.parameters)], axis=1)
 
 
 def flat_tables(tables: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Mapping[str, Any]]]:
