@@ -75,8 +75,9 @@ def named(groups: Sequence[list[Run]]) -> list[Group]:
     """Each under the settings that tell it from the others; where these are too many, under its tag or its first run's name."""
     leaders = [group[0] for group in groups]
     names = labels(leaders)
+    is_clear = len(set(names)) == len(groups) and max(map(len, names), default=0) <= LONGEST_LABEL
     tags = [tag if (tag := group[0].tag) and all(run.tag == tag for run in group) else "" for group in groups]
-    if any(len(name) > LONGEST_LABEL for name in names) or len(set(names)) < len(names):
+    if not is_clear:
         names = tags if all(tags) and len(set(tags)) == len(tags) else [run.name for run in leaders]
     if len(set(names)) < len(names):
         names = [str(run.path) for run in leaders]
@@ -84,14 +85,14 @@ def named(groups: Sequence[list[Run]]) -> list[Group]:
 
 
 def labels(leaders: Sequence[Run]) -> list[str]:
-    """What tells each of the runs from the others: env, then settings."""
+    """What tells each of the runs from the others: env, then settings. [] where nothing does, or too much."""
     if len(leaders) == 1:
         run = leaders[0]
         return [run.name if run.problem else f"{run.env}, {run.policy}"]
     keys = differing(leaders)
     has_envs = len({run.env for run in leaders}) > 1
     if (not keys and not has_envs) or len(keys) > MOST_IN_LABEL:
-        return [run.name for run in leaders]
+        return []
     shorts = [key.rpartition(".")[2] for key in keys]
     shown = [short if shorts.count(short) == 1 and short != "name" else key for key, short in zip(keys, shorts, strict=True)]
     return [

@@ -109,6 +109,9 @@ def draw_group(
     if options.smooth and with_raw:
         for one in curves:
             axes.plot(one.x, one.y, color=look["color"], linewidth=0.7, alpha=0.25, gid="raw", zorder=1)
+    if not curves:  # still named, so that nobody looks for it in vain
+        axes.plot([], [], **look, linewidth=2, label=f"{group.label}: nothing logged", gid="line")
+        return
     smoothed = [one._replace(y=smooth(one.y, one.weights, options.smooth)) for one in curves]
     x, values = on_one_grid(smoothed)
     if not len(x):  # runs without a step in common: each by itself
