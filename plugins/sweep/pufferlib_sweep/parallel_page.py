@@ -19,9 +19,7 @@ TEMPLATE = Path(__file__).with_name("parallel.html")
 TICKS = 5
 
 
-def write_parallel(
-    path: Path, trials: Sequence[TrialResult], space: SearchSpace, metric: str, unit: str, goal: str, title: str
-) -> bool:
+def write_parallel(path: Path, trials: Sequence[TrialResult], space: SearchSpace, metric: str, goal: str, title: str) -> bool:
     """Write the page. False, and no file, where no trial has a score."""
     shown = scored(trials)
     if not shown:
@@ -29,7 +27,7 @@ def write_parallel(
     scores, costs = np.array([t.score for t in shown], float), np.array([t.cost for t in shown], float)
     places = positions(scores)
     axes: list[dict[str, Any]] = [{"name": name, "ticks": ticks(space, name, TICKS)} for name in space]
-    axes += [number_axis(unit, costs), number_axis(metric, scores)]
+    axes += [number_axis("cost", costs), number_axis(metric, scores)]
     lines = [
         {
             "number": trial.number,

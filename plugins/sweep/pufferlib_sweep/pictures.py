@@ -11,7 +11,7 @@ import numpy as np
 from matplotlib import colormaps
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
-from matplotlib.ticker import EngFormatter, LogLocator, MaxNLocator, NullFormatter
+from matplotlib.ticker import EngFormatter, FuncFormatter, LogLocator, MaxNLocator, NullFormatter
 
 from pufferlib.atomic import replacing
 from pufferlib_sweep.pareto import pareto_front
@@ -27,6 +27,8 @@ LEAST_FOR_IMPORTANCE = 5
 """Complete trials; with fewer any share would be noise."""
 COLOURED = 5
 """The best trials that have colours of their own among the curves."""
+THOUSANDS = 10_000
+"""From here on numbers are spelled with k and M."""
 COLUMNS = 4
 """Of the small pictures, one for each setting."""
 
@@ -76,7 +78,7 @@ def draw_pareto(path: Path, trials: Sequence[TrialResult], metric: str, unit: st
         axes.set_xscale("log")
         axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
         axes.xaxis.set_minor_formatter(NullFormatter())
-    axes.xaxis.set_major_formatter(EngFormatter(sep=""))
+    axes.xaxis.set_major_formatter(FuncFormatter(plain))
     axes.set_xlabel(unit)
     axes.set_ylabel(metric)
     axes.grid(alpha=0.3)
@@ -123,7 +125,7 @@ def draw_curves(path: Path, trials: Sequence[TrialResult], metric: str, unit: st
     for rank, number in enumerate(best):
         costs, scores = zip(*next(trial.curve for trial in shown if trial.number == number), strict=True)
         axes.plot(costs, scores, color=colormaps["tab10"](rank), linewidth=1.6, label=f"trial {number}")
-    axes.xaxis.set_major_formatter(EngFormatter(sep=""))
+    axes.xaxis.set_major_formatter(FuncFormatter(plain))
     axes.set_xlabel(unit)
     axes.set_ylabel(metric)
     axes.grid(alpha=0.3)
@@ -150,6 +152,7 @@ def draw_importance(path: Path, trials: Sequence[TrialResult], study: Study, spa
     axes.set_xlabel(f"share of the variance over {len(scores)} trials")
     axes.margins(x=0.12)
     axes.grid(axis="x", alpha=0.3)
+    axes.set_axisbelow(True)
     return save(figure, path)
 
 
@@ -206,6 +209,11 @@ def draw_parallel(path: Path, trials: Sequence[TrialResult], space: SearchSpace,
     axes.set_xlim(-0.2, len(names) - 0.5)
     axes.spines[:].set_visible(False)
     return save(figure, path)
+
+
+def plain(value: float, place: int | None = None) -> str:
+    """A cost on its axis: seconds as they are, many steps with k and M."""
+    return EngFormatter(sep="")(value) if abs(value) >= THOUSANDS else f"{value:g}"
 
 
 BEHIND: dict[str, Any] = {"boxstyle": "round,pad=0.1", "facecolor": "white", "edgecolor": "none", "alpha": 0.75}

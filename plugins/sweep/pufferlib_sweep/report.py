@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from optuna import Study
 
 log = logging.getLogger(__name__)
-SHOWN = 5
+SHOWN = 4
 """Trials in the table on the terminal: as many as 80 columns hold."""
 LISTED = 20
 """Trials in the table of index.html."""
@@ -63,7 +63,7 @@ def summary(trials: Sequence[TrialResult]) -> str:
 def best_table(trials: Sequence[TrialResult], metric: str, unit: str) -> Table:
     """The best trials as columns, best first; a row for each setting."""
     table = Table(title="best trials", title_justify="left", header_style="bold")
-    table.add_column("trial")
+    table.add_column("trial", no_wrap=True)
     for trial in trials:
         table.add_column(str(trial.number), justify="right", style="bold" if trial is trials[0] else None, no_wrap=True)
     table.add_row(metric, *(short(trial.score) for trial in trials))
@@ -119,7 +119,7 @@ def draw_all(directory: Path, plan: Plan, study: Study, trials: Sequence[TrialRe
         ),
         "slices.png": ("Score over each setting", draw_slices, (space, metric, goal, title)),
         "parallel.png": ("All settings of all trials, coloured by score", draw_parallel, (space, metric, goal, title)),
-        "parallel.html": ("The same to explore", write_parallel, (space, metric, unit, goal, title)),
+        "parallel.html": ("The same to explore", write_parallel, (space, metric, goal, title)),
     }
     drawn = {}
     for name, (text, draw, arguments) in drawers.items():

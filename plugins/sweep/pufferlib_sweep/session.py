@@ -55,7 +55,7 @@ class Session:
         on_look: Callable[[list[AtWork]], None] = lambda at_work: None,
     ) -> str:
         """Run trials until the sweep is over, and say why it is: one of the words in `runner`."""
-        should_stop = stopper(self.config) if self.config.early_stop else None
+        should_stop = stopper(self.config, self.space) if self.config.early_stop else None
         sweep = Sweep(self.study, self.space, self.config, self.start, should_stop=should_stop, on_end=on_end, on_look=on_look)
         try:
             with quiet():
@@ -170,13 +170,13 @@ def make_launcher(config: SweepConfig, directory: Path) -> Launcher:
     return RayLauncher(directory, config)
 
 
-def stopper(config: SweepConfig) -> Callable[[Study, Trial, Outcome], bool]:
+def stopper(config: SweepConfig, space: SearchSpace) -> Callable[[Study, Trial, Outcome], bool]:
     """Whether a trial at work is hopeless: Protein's own rule, or Optuna's median rule for the other methods."""
     if config.method == "protein":
-        from pufferlib_sweep.protein import should_stop
+        from pufferlib_sweep.early_stop import should_stop
 
-        return lambda study, trial, curve: should_stop(study, curve.curve)
+        return lambda study, trial, so_far: should_stop(study, trial, space, curve=so_far.curve, curve_steps=so_far.curve_steps)
     import optuna
 
     pruner = optuna.pruners.MedianPruner(n_startup_trials=5)
-    return lambda study, trial, curve: pruner.prune(study, study.get_trials(deepcopy=False)[trial.number])
+    return lambda study, trial, so_far: pruner.prune(study, study.get_trials(deepcopy=False)[trial.number])

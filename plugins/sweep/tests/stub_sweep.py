@@ -11,8 +11,9 @@ import subprocess
 import sys
 import threading
 import time
-import tomllib
 from pathlib import Path
+
+import tomllib
 
 BEST = 3  # of -log10(learning_rate)
 
@@ -42,7 +43,11 @@ def main(settings, run_dir):
     threading.Thread(target=follow_the_sweep, daemon=True).start()
     with open(settings, "rb") as file:
         train = tomllib.load(file)["train"]
-    kind, total, number = os.environ["STUB_TRIAL"], train["total_timesteps"], int(run_dir.name[:4])
+    kind, total, number = (
+        os.environ["STUB_TRIAL"],
+        train["total_timesteps"],
+        next(int(part) for part in reversed(run_dir.parts) if part.isdigit()),
+    )
     rows = [row(total * k // 10, score(train) - (10 - k), k / 10) for k in range(1, 11)]
     if kind == "flaky":  # the five ways to fail, as they were reported of other libraries
         if number % 5 == 1:
