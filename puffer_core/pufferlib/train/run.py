@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 import logging
 import os
-import signal
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -33,7 +32,8 @@ def train_run(config: RunConfig, command_line: list[str], resume: RunDirectory |
     """Train as `config` says, in a new run directory or on from the newest good checkpoint of `resume`.
 
     command_line: recorded in config.toml
-    Returns the exit code: 0, or 130 after Ctrl-C (143 after SIGTERM). Raises the library's errors, with nothing left open.
+    Returns the exit code: 0, also after the key q, or 130 after Ctrl-C (143 after SIGTERM). Raises the library's errors, with
+    nothing left open.
     """
     is_main = launch().rank == 0
     check_loggers(config.logger)
@@ -162,7 +162,7 @@ class Loop:
         """The signal that asked some rank to stop."""
 
     def loop(self, interrupt: Interrupt) -> bool:
-        """Rollouts and updates. True when total_timesteps are done, False when a signal asked to stop."""
+        """Rollouts and updates. True when total_timesteps are done, False when a signal or a key asked to stop."""
         train, trainer = self.config.train, self.trainer
         row_is_due = False
         while not self.is_over(interrupt, row_is_due):
@@ -178,18 +178,22 @@ class Loop:
     def is_over(self, interrupt: Interrupt, row_is_due: bool) -> bool:
         """Whether to stop before the next rollout, the same on all ranks. Writes what rank 0's clock or its user asks for."""
         trainer = self.trainer
-        keys = self.keys()
-        requested = interrupt.requested or (signal.SIGINT if QUIT in keys else 0)
-        said = [(row_is_due, requested, trainer.is_stopped, SAVE in keys)]
+        said = [(row_is_due, interrupt.requested, trainer.is_stopped, self.keys())]
         if trainer.ranks:
             said = trainer.ranks.exchange(said[0])
         self.stop_signal = max(number for _, number, _, _ in said)
         trainer.is_stopped = any(stopped for _, _, stopped, _ in said)
-        if said[0][3]:
+        keys = said[0][3]
+        if SAVE in keys:
             self.save()
         elif said[0][0]:
             self.log_row()
-        return trainer.global_step >= self.total or bool(self.stop_signal) or trainer.is_stopped
+        return trainer.global_step >= self.total or bool(self.stop_signal) or trainer.is_stopped or QUIT in keys
+
+    @property
+    def exit_code(self) -> int:
+        """The shell's code for a program that the signal ended; 0 after the key that quits."""
+        return 128 + self.stop_signal if self.stop_signal else 0
 
     def keys(self) -> str:
         """What rank 0's user has pressed."""
@@ -214,7 +218,7 @@ class Follower(Loop):
         """Train to the end, or until some rank is asked to stop. Returns the exit code."""
         with Interrupt() as interrupt:
             try:
-                return 0 if self.loop(interrupt) else 128 + self.stop_signal
+                return 0 if self.loop(interrupt) else self.exit_code
             except StepBrokenOff:
                 return interrupt.exit_code
 
@@ -263,7 +267,7 @@ class Session(Loop):
             self.finish()
             return 0
         print(f"go on with: puffer train --resume {self.run_dir.path}")
-        return 128 + self.stop_signal
+        return self.exit_code
 
     def keys(self) -> str:
         """As the dashboard heard them. Videos are begun here, and told of when they end."""
