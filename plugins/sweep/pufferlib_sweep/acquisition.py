@@ -48,9 +48,8 @@ def perturbed(centres: Floats, space: SearchSpace, rng: np.random.Generator, sca
     moved = rng.random((count, size)) < rng.uniform(1 / size, 1, (count, 1))
     moved[np.arange(count), rng.integers(size, size=count)] = True
     steps = rng.normal(size=(count, size)) * rng.choice(scales, (count, 1))
-    points = centres + np.where(moved, steps, 0)
-    points = np.abs(points)  # reflect at the ends, so that they are not overcrowded
-    points = np.clip(1 - np.abs(1 - points), 0, 1)
+    points: Floats = centres + np.where(moved, steps, 0)
+    points = np.clip(1 - np.abs(1 - np.abs(points)), 0, 1)  # reflected at the ends, so that they are not overcrowded
     for index, parameter in enumerate(space.parameters):
         if isinstance(parameter, Categorical):
             drawn = rng.integers(len(parameter.choices), size=count) / (len(parameter.choices) - 1)

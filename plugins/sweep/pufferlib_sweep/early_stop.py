@@ -1,9 +1,9 @@
 """Ends a trial early whose curve can no longer reach the Pareto front of score and cost.
 
-A trial that is ahead of the front at what it has cost goes on. Of another, what it may still gain is judged two ways, and the more
-hopeful counts: the largest gain that any finished trial made from the same part of its way to its end, and the trial's own steepest
-rise so far, drawn on as a straight line. It goes on unless even that stays below what trials of its cost have reached. A curve that
-rises ever slower never climbs above its own straight line, so the best of such trials is never ended.
+A trial that is ahead of the front at what it has cost goes on. Of another, what it may still gain is judged two ways, and the
+more hopeful counts: the largest gain that any finished trial made from the same part of its way to its end, and the trial's own
+steepest rise so far, drawn on as a straight line. It goes on unless even that stays below what trials of its cost have reached.
+A curve that rises ever slower never climbs above its own straight line, so the best of such trials is never ended.
 """
 
 from __future__ import annotations

@@ -75,7 +75,7 @@ def read_history(study: Study, space: SearchSpace, *, skip: int | None = None, c
             pending.append(point)
             continue
         found = observations(trial, point, space, curve_points) if trial.state != TrialState.FAIL else []
-        if not found:
+        if not found and not (trial.state == TrialState.PRUNED and curve_of(trial)):
             failed.append(point)
             failed_trials.append(trial.number)
             failed_values.add(key)
@@ -133,11 +133,11 @@ def observations(
             return found
     elif pruned and curve:
         return [(point, curve[-1][1], math.nan, False)]  # its final cost is not known
-    score = finite(trial.value)
-    if score is None:
+    final = finite(trial.value)
+    if final is None:
         return []
-    cost = finite(trial.user_attrs.get("cost"))
-    return [*found, (point, score, cost if cost is not None and cost > 0 else math.nan, False)]
+    spent = finite(trial.user_attrs.get("cost"))
+    return [*found, (point, final, spent if spent is not None and spent > 0 else math.nan, False)]
 
 
 def curve_of(trial: Trial | FrozenTrial) -> list[tuple[float, ...]]:

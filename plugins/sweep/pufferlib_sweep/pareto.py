@@ -18,7 +18,8 @@ def pareto_front(scores: Floats, costs: Floats) -> NDArray[np.intp]:
     order = known[np.lexsort((known, -scores[known], costs[known]))]  # by cost, then the best score, then the first
     best_before = np.maximum.accumulate(np.concatenate([[-np.inf], scores[order]]))[:-1]
     first = np.arange(len(order)) == 0  # also where the only scores are -inf
-    return order[(scores[order] > best_before) | first]
+    front: NDArray[np.intp] = order[(scores[order] > best_before) | first]
+    return front
 
 
 def best_score_within(scores: Floats, costs: Floats, cost: float) -> float:

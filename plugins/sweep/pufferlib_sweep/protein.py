@@ -7,9 +7,9 @@
 What it reads of a study's trials: `trial.value`, the final score; the user attributes "cost" (seconds, or any number above 0),
 "curve" ([[cost, score], ...] during the trial) and, where the space varies train.total_timesteps, "curve_steps" (the steps at
 those points). A trial that was stopped early has state PRUNED. Failed trials (state FAIL, or a score that is not finite) teach
-where not to go, unless their user attribute "not_counted" says that they were broken off from outside; running ones keep others at
-a distance. Nothing is kept in memory but what the trials say anyway, so any number of processes may work on one study, and stop
-and go on.
+where not to go, unless their user attribute "not_counted" says that they were broken off from outside; running ones keep others
+at a distance. Nothing is kept in memory but what the trials say anyway, so any number of processes may work on one study, and
+stop and go on.
 
 docs/sweeps.md says how it chooses. The method follows CARBS (Fetterman et al. 2023, "Tune As You Scale: Hyperparameter
 Optimization For Compute Efficient Training"); the parts are in surrogate.py, model.py and acquisition.py.

@@ -1,9 +1,9 @@
 """Gaussian processes over the unit cube, fitted quickly and the same way each time.
 
-A kernel of Matern 5/2 with one length scale a dimension plus white noise (Rasmussen & Williams 2006, eq. 4.17), where asked with a
-linear term (eq. 4.15). Its hyperparameters maximise the marginal likelihood (eq. 5.8) times log-normal priors, so that a handful of
-trials in many dimensions does not pin them to nonsense: as in Hvarfner et al. 2024, "Vanilla Bayesian optimization performs great in
-high dimensions", the prior of the length scales grows with the root of the number of dimensions.
+A kernel of Matern 5/2 with one length scale a dimension plus white noise (Rasmussen & Williams 2006, eq. 4.17), where asked
+with a linear term (eq. 4.15). Its hyperparameters maximise the marginal likelihood (eq. 5.8) times log-normal priors, so that a
+handful of trials in many dimensions does not pin them to nonsense: as in Hvarfner et al. 2024, "Vanilla Bayesian optimization
+performs great in high dimensions", the prior of the length scales grows with the root of the number of dimensions.
 """
 
 from __future__ import annotations
