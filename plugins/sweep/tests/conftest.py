@@ -50,7 +50,8 @@ def start_sweep(tmp_path):
     def start(kind, *flags):
         command = [sys.executable, str(STUB), "sweep", "ocean-bandit", "--run-dir", "sweep", "--sweep.method", "random", *flags]
         process = subprocess.Popen(
-            command, cwd=tmp_path, env={**os.environ, "STUB_TRIAL": kind}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+            command, cwd=tmp_path, env={**os.environ, "STUB_TRIAL": kind}, text=True, stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
         )  # fmt: skip
         started.append(process)
         return process

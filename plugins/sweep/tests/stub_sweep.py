@@ -43,11 +43,8 @@ def main(settings, run_dir):
     threading.Thread(target=follow_the_sweep, daemon=True).start()
     with open(settings, "rb") as file:
         train = tomllib.load(file)["train"]
-    kind, total, number = (
-        os.environ["STUB_TRIAL"],
-        train["total_timesteps"],
-        next(int(part) for part in reversed(run_dir.parts) if part.isdigit()),
-    )
+    kind, total = os.environ["STUB_TRIAL"], train["total_timesteps"]
+    number = next(int(part) for part in reversed(run_dir.parts) if part.isdigit())
     rows = [row(total * k // 10, score(train) - (10 - k), k / 10) for k in range(1, 11)]
     if kind == "flaky":  # the five ways to fail, as they were reported of other libraries
         if number % 5 == 1:

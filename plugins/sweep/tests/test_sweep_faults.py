@@ -138,9 +138,8 @@ def alive(pid):
 def wait_for(happens, process, seconds=120):
     end = time.monotonic() + seconds
     while not happens():
-        assert time.monotonic() < end and process.poll() is None, (
-            process.communicate()[0] if process.poll() is not None else "late"
-        )
+        assert process.poll() is None, process.communicate()[0]
+        assert time.monotonic() < end
         time.sleep(0.05)
 
 

@@ -47,7 +47,7 @@ def test_any_name_of_the_metrics_can_be_the_metric():
 
 
 def test_a_metric_that_is_not_logged_is_refused_with_a_near_match():
-    with pytest.raises(ConfigError, match="scor: .*did you mean score"):
+    with pytest.raises(ConfigError, match=r"scor: .*did you mean score"):
         progress(row(9, 1, score=1.0), metric="scor")
 
 
