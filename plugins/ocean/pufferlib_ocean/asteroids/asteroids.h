@@ -1,70 +1,12 @@
-/* Asteroids: a ship that keeps its momentum shoots rocks, which split, on a torus of size 1 x 1 (y down, angles clockwise).
+/* Asteroids: a ship that keeps its momentum shoots rocks, which split.
  *
- * Rocks are a dense list: when one is gone, the last takes its place. */
+ *     asteroids_world.h  rocks, shots, the ship, and vectors on the torus
+ *     asteroids_draw.h   the picture */
 #ifndef ASTEROIDS_H
 #define ASTEROIDS_H
 
-#include "puffer_env.h"
-
-enum { ASTEROIDS_ACTIONS = 6, ASTEROIDS_ROCKS = 32, ASTEROIDS_SHOTS = 6, ASTEROIDS_WAVE_ROCKS = 8 };
-enum { ASTEROIDS_SHOT_TICKS = 40, ASTEROIDS_COOLDOWN_TICKS = 8, ASTEROIDS_SAFE_TICKS = 60 };
-enum { ASTEROIDS_SCALARS = 8, ASTEROIDS_SEEN = 12, ASTEROIDS_ROCK_VALUES = 5 };
-enum { ASTEROIDS_VALUES = ASTEROIDS_SCALARS + ASTEROIDS_SEEN * ASTEROIDS_ROCK_VALUES };
-#define ASTEROIDS_TURN 0.08f /* radians per tick */
-#define ASTEROIDS_THRUST 0.0004f
-#define ASTEROIDS_DRAG 0.995f
-#define ASTEROIDS_TOP_SPEED 0.012f /* per tick; so are all speeds */
-#define ASTEROIDS_SHOT_SPEED 0.02f
-#define ASTEROIDS_REACH 0.1f      /* more than the largest radius and a shot's way in one tick, or the ship's radius */
-#define ASTEROIDS_SHIP 0.012f     /* radius */
-#define ASTEROIDS_START_DISTANCE 0.25f
-#define ASTEROIDS_SOLVED_SCORE 10000.0
-
-static const float asteroids_radius[4] = {0.0f, 0.018f, 0.035f, 0.06f}; /* by size, 1 to 3; so are the points */
-static const int32_t asteroids_points[4] = {0, 100, 50, 20};
-
-typedef struct AsteroidsArgs {
-    int32_t frameskip, max_steps, start_rocks, lives;
-} AsteroidsArgs;
-
-typedef struct AsteroidsLog {
-    PUFFER_LOG_FIELDS;
-} AsteroidsLog;
-
-typedef struct AsteroidsVector {
-    float x, y;
-} AsteroidsVector;
-
-typedef struct AsteroidsRock {
-    AsteroidsVector at, velocity;
-    int32_t size; /* 3 to 1 */
-} AsteroidsRock;
-
-typedef struct AsteroidsShot {
-    AsteroidsVector at, velocity;
-    int32_t life; /* ticks left; 0: free */
-} AsteroidsShot;
-
-typedef struct Asteroids {
-    PufferIO io;
-    PufferRng rng;
-    AsteroidsArgs args;
-
-    AsteroidsVector ship, velocity;
-    float heading;        /* radians, in [-pi, pi]; 0 is right, pi/2 down */
-    AsteroidsVector nose; /* (cos, sin) of the heading */
-    int32_t cooldown, safety, lives;
-
-    int32_t hits[4]; /* rocks shot in this episode, by size */
-    int32_t t;
-    double episode_return;
-
-    int32_t wave, rocks;
-    AsteroidsShot shot[ASTEROIDS_SHOTS];
-    AsteroidsRock rock[ASTEROIDS_ROCKS];
-
-    AsteroidsLog log;
-} Asteroids;
+#include "asteroids_draw.h"
+#include "asteroids_world.h"
 
 static inline PufferShape asteroids_shape(const AsteroidsArgs *a) {
     (void)a;
@@ -82,45 +24,6 @@ static inline int asteroids_init(Asteroids *g, const AsteroidsArgs *args, void *
     g->io = io;
     g->args = *args;
     return 0;
-}
-
-/* ---------------------------------------------------------------- vectors on the torus */
-
-/* This and the next are written so that compilers make them without branches, which would be hard to predict. */
-static inline float asteroids_wrap(float x) {
-    x += x < 0.0f ? 1.0f : 0.0f;
-    return x - (x >= 1.0f ? 1.0f : 0.0f);
-}
-
-static inline AsteroidsVector asteroids_moved(AsteroidsVector at, AsteroidsVector by) {
-    return (AsteroidsVector){asteroids_wrap(at.x + by.x), asteroids_wrap(at.y + by.y)};
-}
-
-static inline float asteroids_shorter(float d) {
-    d -= d > 0.5f ? 1.0f : 0.0f;
-    return d + (d < -0.5f ? 1.0f : 0.0f);
-}
-
-/* The shortest way from one point to another. */
-static inline AsteroidsVector asteroids_offset(AsteroidsVector from, AsteroidsVector to) {
-    return (AsteroidsVector){asteroids_shorter(to.x - from.x), asteroids_shorter(to.y - from.y)};
-}
-
-/* Whether a rock at `b` can touch what is at `a`: a quick test before the exact ones, since most are far apart. */
-static inline int asteroids_near(AsteroidsVector a, AsteroidsVector b) {
-    const float apart = 0.5f - ASTEROIDS_REACH;
-    return (fabsf(fabsf(a.x - b.x) - 0.5f) >= apart) & (fabsf(fabsf(a.y - b.y) - 0.5f) >= apart);
-}
-
-static inline float asteroids_dot(AsteroidsVector a, AsteroidsVector b) { return a.x * b.x + a.y * b.y; }
-
-static inline AsteroidsVector asteroids_direction(float angle) {
-    return (AsteroidsVector){puffer_cosf(angle), puffer_sinf(angle)};
-}
-
-/* `v` as seen along and across `axis`, a unit vector. */
-static inline AsteroidsVector asteroids_in_axes(AsteroidsVector v, AsteroidsVector axis) {
-    return (AsteroidsVector){v.x * axis.x + v.y * axis.y, v.y * axis.x - v.x * axis.y};
 }
 
 /* ---------------------------------------------------------------- observation */
@@ -339,12 +242,6 @@ static inline void asteroids_tick(Asteroids *g, AsteroidsControls c) {
 
 /* ---------------------------------------------------------------- one step */
 
-static inline int32_t asteroids_score(const Asteroids *g) {
-    int32_t score = 0;
-    for (int size = 1; size <= 3; size++) score += asteroids_points[size] * g->hits[size];
-    return score;
-}
-
 /* Smaller rocks are worth more; in tenths. */
 static inline int32_t asteroids_worth(const Asteroids *g) { return g->hits[3] + 2 * g->hits[2] + 3 * g->hits[1]; }
 
@@ -374,61 +271,6 @@ static inline void asteroids_step(Asteroids *g) {
     *g->io.trunc = !*g->io.term && g->args.max_steps > 0 && g->t >= g->args.max_steps;
     if (*g->io.term || *g->io.trunc) asteroids_end_episode(g);
     asteroids_observe(g, g->io.obs);
-}
-
-/* ---------------------------------------------------------------- drawing */
-
-#define ASTEROIDS_VIEW 424.0f /* side of the field in px */
-#define ASTEROIDS_VIEW_LEFT (0.5f * (640.0f - ASTEROIDS_VIEW))
-#define ASTEROIDS_VIEW_TOP 50.0f
-
-static inline void asteroids_draw_rock(Draw *d, float x, float y, float radius, int kind) {
-    static const float craters[3][4] = {{-.3f, -.2f, .35f, .3f}, {.25f, -.35f, -.1f, .4f}, {-.35f, .25f, .3f, -.1f}};
-    draw_circle(d, x, y, radius, DRAW_DIM);
-    draw_circle(d, x, y, radius - 2, 0x46525FFFu);
-    draw_circle(d, x + craters[kind][0] * radius, y + craters[kind][1] * radius, 0.28f * radius, DRAW_EDGE);
-    draw_circle(d, x + craters[kind][2] * radius, y + craters[kind][3] * radius, 0.18f * radius, DRAW_EDGE);
-}
-
-/* A rock that reaches over an edge shows at the opposite one, too; the frame is painted afterwards. */
-static inline void asteroids_draw_rocks(const Asteroids *g, Draw *d) {
-    for (int i = 0; i < g->rocks; i++)
-        for (int wrap = 0; wrap < 9; wrap++) {
-            float x = g->rock[i].at.x + (float)(wrap % 3 - 1), y = g->rock[i].at.y + (float)(wrap / 3 - 1);
-            float radius = asteroids_radius[g->rock[i].size];
-            if (x < -radius || x > 1 + radius || y < -radius || y > 1 + radius) continue;
-            asteroids_draw_rock(d, ASTEROIDS_VIEW_LEFT + ASTEROIDS_VIEW * x, ASTEROIDS_VIEW_TOP + ASTEROIDS_VIEW * y,
-                                ASTEROIDS_VIEW * radius, i % 3);
-        }
-}
-
-static inline void asteroids_draw_ship(Draw *d, float x, float y, AsteroidsVector nose, uint32_t color) {
-    AsteroidsVector tail = {x - 8 * nose.x, y - 8 * nose.y}, side = {-6 * nose.y, 6 * nose.x};
-    draw_tri(d, x + 11 * nose.x, y + 11 * nose.y, tail.x + side.x, tail.y + side.y, x - 4 * nose.x, y - 4 * nose.y, color);
-    draw_tri(d, x + 11 * nose.x, y + 11 * nose.y, tail.x - side.x, tail.y - side.y, x - 4 * nose.x, y - 4 * nose.y, color);
-}
-
-static inline void asteroids_draw(const Asteroids *g, Draw *d) {
-    const float left = ASTEROIDS_VIEW_LEFT, top = ASTEROIDS_VIEW_TOP, side = ASTEROIDS_VIEW;
-    float x = left + side * g->ship.x, y = top + side * g->ship.y;
-    draw_clear(d, DRAW_FLOOR);
-    asteroids_draw_rocks(g, d);
-    for (int i = 0; i < ASTEROIDS_SHOTS; i++)
-        if (g->shot[i].life > 0) draw_circle(d, left + side * g->shot[i].at.x, top + side * g->shot[i].at.y, 3, DRAW_AMBER);
-    if (g->safety > 0) {
-        draw_circle(d, x, y, 17, DRAW_TEAL);
-        draw_circle(d, x, y, 15, DRAW_FLOOR);
-    }
-    asteroids_draw_ship(d, x, y, g->nose, DRAW_TEAL);
-
-    draw_rect(d, 0, 0, 640, top, DRAW_BACKGROUND);
-    draw_rect(d, 0, top + side, 640, 480, DRAW_BACKGROUND);
-    draw_rect(d, 0, 0, left, 480, DRAW_BACKGROUND);
-    draw_rect(d, left + side, 0, left, 480, DRAW_BACKGROUND);
-    draw_outline(d, left - 2, top - 2, side + 4, side + 4, 2, DRAW_EDGE);
-    draw_number(d, 16, 14, 20, DRAW_INK, "score ", asteroids_score(g));
-    draw_number(d, 280, 14, 20, DRAW_DIM, "wave ", g->wave + 1);
-    for (int i = 0; i < g->lives; i++) asteroids_draw_ship(d, 618.0f - 22.0f * (float)i, 26, (AsteroidsVector){0, -1}, DRAW_TEAL);
 }
 
 /* ---------------------------------------------------------------- what Python reads */

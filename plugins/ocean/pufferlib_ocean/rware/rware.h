@@ -1,51 +1,12 @@
 /* Rware: robots in a warehouse carry requested shelves to the goals, and bring them back to a free place.
  *
- * A shelf stands in a cell or is carried by a robot; each cell that a shelf had at the start is a home. The grid has a
- * border of one cell. Its cells hold flags, so that what a robot sees of its surroundings is nine table look-ups. */
+ *     rware_world.h  robots, shelves, cells
+ *     rware_draw.h   the picture */
 #ifndef RWARE_H
 #define RWARE_H
 
-#include "puffer_env.h"
-
-enum { RWARE_NONE, RWARE_FORWARD, RWARE_LEFT, RWARE_RIGHT, RWARE_TOGGLE, RWARE_ACTIONS };
-/* Flags of a cell: the first three are seen; SHELF and REQUESTED are of a shelf that stands there, not of a carried one. */
-enum { RWARE_AGENT = 1, RWARE_SHELF = 2, RWARE_REQUESTED = 4, RWARE_SEEN = 7, RWARE_HOME = 8, RWARE_GOAL = 16, RWARE_WALL = 32,
-       RWARE_CLAIMED = 64 }; /* during a step: some robot wishes to go there */
-enum { RWARE_MAX_AGENTS = 64, RWARE_OBS = 40, RWARE_SOLVED_DELIVERIES = 8, RWARE_FAR = 1 << 13 };
-
-typedef struct RwareArgs {
-    int32_t num_agents, shelf_columns, column_height, shelf_rows, requests, max_steps;
-} RwareArgs;
-
-typedef struct RwareLog {
-    PUFFER_LOG_FIELDS;
-} RwareLog;
-
-typedef struct RwareAgent {
-    int32_t x, y, cell, heading; /* headings 0..3 = up, right, down, left */
-    int32_t shelf;               /* carried: its number + 1, or 0 */
-    int32_t target;              /* the cell to move to in this step, or 0 */
-    int32_t deliveries;
-} RwareAgent;
-
-typedef struct Rware {
-    PufferIO io;
-    PufferRng rng;
-    RwareLog log;
-    RwareArgs args;
-    /* derived */
-    int32_t width, height, stride, shelves, goal_x; /* of the left goal; the other one is beside it */
-    float per_width, per_height, per_last_x, per_last_y;
-    int32_t window[4][9]; /* offsets of the 3x3 cells around a robot, in its own axes, by heading */
-    /* state; the arrays lie in the arena */
-    RwareAgent *agents;
-    uint8_t *cells, *agent_at;      /* flags; number of the robot in a cell + 1, or 0 */
-    uint16_t *shelf_at, *requested; /* of a cell: standing shelf + 1, or 0; of a shelf: its request + 1, or 0 */
-    uint16_t *free_homes;           /* cells: as many as shelves are carried */
-    uint16_t *request_shelf;
-    int32_t *request_x, *request_y; /* of a request's shelf; RWARE_FAR while that is carried */
-    int32_t num_free_homes, t;
-} Rware;
+#include "rware_draw.h"
+#include "rware_world.h"
 
 static const PufferField rware_fields[] = {
     PUFFER_INT(RwareArgs, num_agents), PUFFER_INT(RwareArgs, shelf_columns), PUFFER_INT(RwareArgs, column_height),
@@ -121,14 +82,6 @@ static inline int rware_init(Rware *g, const RwareArgs *args, void *arena, Puffe
     return 0;
 }
 
-static inline int rware_cell(const Rware *g, int x, int y) { return (y + 1) * g->stride + x + 1; }
-static inline int rware_cell_x(const Rware *g, int cell) { return cell % g->stride - 1; }
-static inline int rware_cell_y(const Rware *g, int cell) { return cell / g->stride - 1; }
-
-static inline int rware_is_home(const Rware *g, int x, int y) {
-    return x % 3 != 0 && y % (g->args.column_height + 1) != 0 && y < g->height - 2;
-}
-
 /* ---------------------------------------------------------------- observations */
 
 /* In a robot's axes, x is to its right and y behind it, as on a map that is turned until the robot looks up. */
@@ -162,10 +115,6 @@ static inline void rware_nearest_home(const Rware *g, const RwareAgent *a, int *
     }
     *dx = rware_cell_x(g, best & 16383) - a->x;
     *dy = rware_cell_y(g, best & 16383) - a->y;
-}
-
-static inline int rware_carries_request(const Rware *g, const RwareAgent *a) {
-    return a->shelf != 0 && g->requested[a->shelf - 1] != 0;
 }
 
 static inline int rware_may_put_down(const Rware *g, const RwareAgent *a) {
@@ -393,46 +342,6 @@ static inline void rware_restart(Rware *g) {
 static inline void rware_reset(Rware *g, uint64_t seed) {
     puffer_seed(&g->rng, seed);
     rware_restart(g);
-}
-
-/* ---------------------------------------------------------------- drawing */
-
-static inline void rware_draw_shelf(Draw *d, float x, float y, float cell, int is_requested) {
-    draw_rect(d, x + 0.12f * cell, y + 0.12f * cell, 0.76f * cell, 0.76f * cell, is_requested ? DRAW_AMBER : 0x4A5866FFu);
-}
-
-/* A robot is a disc with a light towards its front; what it carries lies on top. */
-static inline void rware_draw_agent(const Rware *g, const RwareAgent *a, Draw *d, float x, float y, float cell) {
-    static const float ahead_x[4] = {0, 1, 0, -1}, ahead_y[4] = {-1, 0, 1, 0};
-    float cx = x + 0.5f * cell, cy = y + 0.5f * cell;
-    draw_circle(d, cx, cy, 0.46f * cell, DRAW_TEAL);
-    uint32_t load = rware_carries_request(g, a) ? DRAW_AMBER : 0x4A5866FFu;
-    if (a->shelf) draw_rect(d, x + 0.25f * cell, y + 0.25f * cell, 0.5f * cell, 0.5f * cell, load);
-    draw_circle(d, cx + 0.34f * cell * ahead_x[a->heading], cy + 0.34f * cell * ahead_y[a->heading], 0.1f * cell, DRAW_INK);
-}
-
-static inline void rware_draw(const Rware *g, Draw *d) {
-    float cell = puffer_minf(624.0f / (float)g->width, 420.0f / (float)g->height);
-    if (cell > 4.0f) cell = floorf(cell);
-    float left = (640.0f - cell * (float)g->width) / 2, top = 46.0f + (420.0f - cell * (float)g->height) / 2;
-    int64_t deliveries = 0;
-    for (int i = 0; i < g->args.num_agents; i++) deliveries += g->agents[i].deliveries;
-
-    draw_clear(d, DRAW_BACKGROUND);
-    draw_number(d, 16, 14, 20, DRAW_INK, "deliveries ", deliveries);
-    draw_number(d, 230, 14, 20, DRAW_DIM, "step ", g->t);
-    draw_rect(d, left, top, cell * (float)g->width, cell * (float)g->height, DRAW_FLOOR);
-    draw_outline(d, left - 3, top - 3, cell * (float)g->width + 6, cell * (float)g->height + 6, 3, DRAW_EDGE);
-    draw_rect(d, left + cell * (float)g->goal_x, top + cell * (float)(g->height - 1), 2 * cell, cell, 0x2F6B46FFu);
-    for (int y = 0; y < g->height; y++)
-        for (int x = 0; x < g->width; x++) {
-            int flags = g->cells[rware_cell(g, x, y)];
-            float px = left + cell * (float)x, py = top + cell * (float)y;
-            if (flags & RWARE_HOME) draw_rect(d, px + 0.04f * cell, py + 0.04f * cell, 0.92f * cell, 0.92f * cell, 0x262F39FFu);
-            if (flags & RWARE_SHELF) rware_draw_shelf(d, px, py, cell, flags & RWARE_REQUESTED);
-        }
-    for (int i = 0; i < g->args.num_agents; i++)
-        rware_draw_agent(g, &g->agents[i], d, left + cell * (float)g->agents[i].x, top + cell * (float)g->agents[i].y, cell);
 }
 
 PUFFER_GAME(rware, Rware);
