@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any, Literal, get_args
 
 from pufferlib import Logger
@@ -27,6 +28,13 @@ class ServiceLogger(Logger):
 def setting(given: str | None, variable: str, default: str) -> str:
     """What was given, else the service's own environment variable, else the default."""
     return given or os.environ.get(variable) or default
+
+
+def shown(path: Path) -> str:
+    """The path as somebody who sits in this folder would type it."""
+    with contextlib.suppress(ValueError):  # another drive
+        return min(os.path.relpath(path), str(path), key=len)
+    return str(path)
 
 
 def flat(tables: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:

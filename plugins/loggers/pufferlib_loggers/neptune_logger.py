@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from pufferlib.errors import PluginError
 from pufferlib.train.loggers import RunInfo
-from pufferlib_loggers.common import Checkpoints, ServiceLogger, environment
+from pufferlib_loggers.common import Checkpoints, ServiceLogger, environment, shown
 
 log = logging.getLogger(__name__)
 STOP_S = 20.0
@@ -76,7 +76,7 @@ class NeptuneLogger(ServiceLogger):
                 self.run["sys/group_tags"].add(group)
             self.run["config"] = stringify_unsupported(dict(run.config))
         self._written: tuple[int, set[str]] = (-1, set())
-        self.where = f"neptune sync --path {run.path.resolve()}" if mode == "offline" else ""
+        self.where = f"neptune sync --path {shown(run.path.resolve())}" if mode == "offline" else ""
         if mode in ("async", "sync"):
             with contextlib.suppress(Exception):
                 self.where = self.run.get_url()

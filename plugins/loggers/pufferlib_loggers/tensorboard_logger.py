@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pufferlib.train.loggers import RunInfo
-from pufferlib_loggers.common import ServiceLogger, flat
+from pufferlib_loggers.common import ServiceLogger, flat, shown
 
 if TYPE_CHECKING:
     from tensorboard.compat.proto.event_pb2 import Event
@@ -43,7 +43,7 @@ class TensorboardLogger(ServiceLogger):
         self._write(Event(wall_time=time.time(), file_version="brain.Event:2"))
         if self.newest_step < 0:
             self._write_config(run)
-        self.where = f"tensorboard --logdir {folder}"
+        self.where = f"tensorboard --logdir {shown(folder.resolve())}"
         return {}
 
     def log(self, metrics: dict[str, float], step: int) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from pufferlib.train.loggers import RunInfo
-from pufferlib_loggers.common import PROJECT, Checkpoints, ServiceLogger, setting
+from pufferlib_loggers.common import PROJECT, Checkpoints, ServiceLogger, setting, shown
 
 
 class TrackioLogger(ServiceLogger):
@@ -59,7 +59,7 @@ class TrackioLogger(ServiceLogger):
 
                 newest = SQLiteStorage.get_max_step_for_run(project, self.run.name, run_id=self.run.id)
                 self.newest_step = -1 if newest is None else newest
-            self.where = f"TRACKIO_DIR={trackio.TRACKIO_DIR} trackio show --project {project}"
+            self.where = f"TRACKIO_DIR={shown(Path(trackio.TRACKIO_DIR))} trackio show --project {project}"
         else:
             self.where = self.run.url
         return {"project": project, "name": self.run.name}

@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 from pufferlib.train.loggers import RunInfo
-from pufferlib_loggers.common import PROJECT, Checkpoints, ServiceLogger, setting
+from pufferlib_loggers.common import PROJECT, Checkpoints, ServiceLogger, setting, shown
+from pufferlib_loggers.wandb_files import newest_step
 
 log = logging.getLogger(__name__)
 INIT_TIMEOUT_S, FINISH_TIMEOUT_S = 30, 25
@@ -86,18 +87,33 @@ class WandbLogger(ServiceLogger):
             "settings": wandb.Settings(**choices),
         }
         mode: Any = self.mode or os.environ.get("WANDB_MODE")
+        self.run = self._init(mode, arguments)
+        if self.run.offline:
+            folder = Path(self.run.settings.sync_dir).resolve().parent
+            self.newest_step = self._known_offline(folder, state["id"])
+            self.where = f"wandb sync {shown(folder)}/offline-run-*-{state['id']}"
+            return {**state, "project": arguments["project"]}
+        if run.state:
+            self.newest_step = self.run.step - 1
+        self.where = self.run.url or ""
+        return {"id": state["id"], "project": self.run.project, "entity": self.run.entity}
+
+    def _known_offline(self, folder: Path, run_id: str) -> int | None:
+        """The newest step in the run's files; None, to let the run's journal say it, for a part that was logged online."""
+        was_online = any(folder.glob(f"run-*-{run_id}"))
+        return None if was_online else newest_step(folder, run_id)
+
+    def _init(self, mode: Any, arguments: dict[str, Any]) -> Any:
+        import wandb
+
         try:
-            self.run = wandb.init(mode=mode, resume=None if is_offline(mode) else "allow", **arguments)
+            return wandb.init(mode=mode, resume=None if is_offline(mode) else "allow", **arguments)
         except (wandb.errors.CommError, TimeoutError, ConnectionError) as error:
             if isinstance(error, wandb.errors.AuthenticationError) or REFUSED.search(str(error)):
                 raise
             log.warning("logger wandb: the service cannot be reached, so this run is logged offline: %s", first_line(error))
-            self.run = wandb.init(mode="offline", **arguments)
-        self.folder = Path(self.run.settings.sync_dir)
-        self.where = self.run.url or f"wandb sync {self.folder}"
-        if self.run.offline:
-            return {**state, "project": arguments["project"]}
-        return {"id": state["id"], "project": self.run.project, "entity": self.run.entity}
+            wandb.teardown()  # its own process takes the same run a second time only when it is new itself
+            return wandb.init(mode="offline", **arguments)
 
     def log(self, metrics: dict[str, float], step: int) -> None:
         """One row, which is complete: nothing of it waits for the next one."""

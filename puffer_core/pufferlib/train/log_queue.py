@@ -249,9 +249,9 @@ def deliver(logger: Logger, item: Item) -> None:
     if item.kind == "row":
         logger.log(dict(item.content), item.step)
     elif item.kind == "video":
-        logger.log_video(Path(item.content), item.step)
+        logger.log_video(Path(item.content).absolute(), item.step)
     else:
-        logger.log_checkpoint(Path(item.content), item.step)
+        logger.log_checkpoint(Path(item.content).absolute(), item.step)
 
 
 def counted(item: Item) -> str:

@@ -107,6 +107,11 @@ class Metrics:
             "uptime": time.perf_counter() - self._start,
         }  # fmt: skip
 
+    def restart_clock(self) -> float:
+        """Let speed and uptime count from now on, as loggers may take seconds to start. Returns time.monotonic()."""
+        self._start = self._since = time.perf_counter()
+        return time.monotonic()
+
     def resume(self, global_step: int, counts: Mapping[str, float]) -> None:
         """Go on from `counts()` after a checkpoint was loaded; the time that no process trained is not counted."""
         self._step, self._since = global_step, time.perf_counter()

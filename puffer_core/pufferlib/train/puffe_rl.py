@@ -298,6 +298,7 @@ class PuffeRL:
             if self.ranks:
                 self.ranks.close(error)
             raise
+        self.metrics.restart_clock()
         weakref.finalize(self, loggers.close)  # for scripts that end without close()
         return loggers
 
