@@ -236,6 +236,7 @@ class Session(Loop):
         self.loggers = Loggers(
             config.logger, run.path, config.tables(), settings=config.loggers, env_name=config.env_name, rows=run.rows()
         )
+        self.logged_at = self.began = trainer.metrics.restart_clock()
         self.recorder = Recorder(run.path / "videos", trainer.save_checkpoint)
         self.dashboard: Dashboard = make_dashboard(f"{config.env_name}  {run.path}", self.total, trainer.global_step)
         self.episodes: dict[str, Any] = {}
