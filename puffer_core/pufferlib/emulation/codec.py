@@ -15,6 +15,7 @@ from gymnasium import spaces
 from pufferlib.buffers import Array
 from pufferlib.emulation.leaves import NAME, LeafWriter
 from pufferlib.errors import EnvTypeError, EnvValueError
+from pufferlib.native._emulation import row_bytes
 from pufferlib.structure import Path, Structure, path_text
 
 
@@ -55,7 +56,7 @@ class ObservationCodec:
         for place, dtype, shape, pack, padding in self._leaves:
             value = found[place]
             if type(value) is np.ndarray and value.dtype is dtype and value.shape == shape:
-                row.append(value.tobytes())
+                row.append(row_bytes(value))
             else:
                 row.append(pack(value))
             if padding:
@@ -66,7 +67,9 @@ class ObservationCodec:
         """A row's array, to be copied. Raises EnvTypeError or EnvValueError."""
         if self.identity:
             if type(observation) is np.ndarray and observation.dtype is self.dtype and observation.shape == self.shape:
-                return observation
+                if observation.flags.c_contiguous:
+                    return observation
+                return np.frombuffer(row_bytes(observation), self.dtype).reshape(self.shape)
             return self._convert(observation)
         return np.frombuffer(self.pack(observation), self.dtype).reshape(self.shape)
 

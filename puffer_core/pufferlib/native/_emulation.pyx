@@ -5,8 +5,8 @@ from libc.math cimport isfinite
 from libc.stdint cimport uint8_t
 from libc.string cimport memcpy, memset
 
-from cpython.buffer cimport PyBUF_SIMPLE, PyBUF_WRITABLE, PyBuffer_Release, PyObject_GetBuffer
-from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
+from cpython.buffer cimport PyBUF_SIMPLE, PyBUF_STRIDED_RO, PyBUF_WRITABLE, PyBuffer_Release, PyObject_GetBuffer
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
 
 import numpy as np
 
@@ -66,7 +66,7 @@ cdef class Stepper:
                 self.result = result
                 observation, reward, terminal, truncation, info = result
                 if type(observation) is ARRAY and observation.dtype is self.dtype and observation.shape == self.shape:
-                    packed = observation.tobytes()
+                    packed = row_bytes(observation)
                 else:
                     packed = self.pack(observation)
                 if PyBytes_GET_SIZE(packed) != size:
@@ -90,6 +90,49 @@ cdef class Stepper:
                 taken -= 1
                 PyBuffer_Release(&views[taken])
         return ended, said
+
+
+cpdef bytes row_bytes(array):
+    """`array.tobytes()`, ten times as fast for images that are a transposed or flipped view, as many envs give."""
+    cdef Py_buffer view
+    if array.ndim < 2 or array.flags.c_contiguous:
+        return array.tobytes()
+    PyObject_GetBuffer(array, &view, PyBUF_STRIDED_RO)
+    packed = PyBytes_FromStringAndSize(NULL, view.len)
+    cdef char *target = PyBytes_AS_STRING(packed)
+    cdef Py_ssize_t together = view.itemsize
+    cdef int dimensions = view.ndim
+    with nogil:
+        while dimensions and view.strides[dimensions - 1] == together:
+            dimensions -= 1
+            together *= view.shape[dimensions]
+        if view.len:
+            copy_strided(target, <const char *> view.buf, view.shape, view.strides, dimensions, together)
+    PyBuffer_Release(&view)
+    return packed
+
+
+cdef char *copy_strided(
+    char *target, const char *source, const Py_ssize_t *shape, const Py_ssize_t *strides, int dimensions, Py_ssize_t together
+) noexcept nogil:
+    """Pieces of `together` bytes, which lie together in the source, one after the other. Returns the end."""
+    cdef Py_ssize_t i, count = shape[0] if dimensions else 1, stride = strides[0] if dimensions else 0
+    if dimensions > 1:
+        for i in range(count):
+            target = copy_strided(target, source + i * stride, shape + 1, strides + 1, dimensions - 1, together)
+        return target
+    for i in range(count):
+        if together == 3:  # of a known size, a copy takes two instructions: a pixel's colours
+            memcpy(target, source, 3)
+        elif together == 1:
+            target[0] = source[0]
+        elif together == 4:
+            memcpy(target, source, 4)
+        else:
+            memcpy(target, source, together)
+        target += together
+        source += stride
+    return target
 
 
 def holds_nan(array):

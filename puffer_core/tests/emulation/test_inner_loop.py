@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from pufferlib.native._emulation import Stepper, all_finite, holds_nan
+from pufferlib.native._emulation import Stepper, all_finite, holds_nan, row_bytes
 
 
 @settings(deadline=None)
@@ -16,6 +16,18 @@ def test_nan_and_infinity_are_found_as_by_numpy(data, dtype):
     assert holds_nan(array) == np.isnan(array).any()
     if dtype == np.float32:
         assert all_finite(array) == np.isfinite(array).all()
+
+
+@settings(deadline=None)
+@given(data=st.data(), dtype=st.sampled_from([np.uint8, np.float16, np.float32, np.int64]))
+def test_views_are_packed_as_by_numpy(data, dtype):
+    """Transposed, flipped, with gaps, repeated, empty."""
+    array = data.draw(hnp.arrays(dtype, hnp.array_shapes(min_dims=0, max_dims=4, min_side=0, max_side=5)))
+    view = array.transpose(data.draw(st.permutations(range(array.ndim))))
+    view = view[tuple(slice(None, None, data.draw(st.sampled_from([1, 2, -1]))) for _ in range(view.ndim))]
+    assert row_bytes(view) == view.tobytes()
+    repeated = np.broadcast_to(view, (2, *view.shape))
+    assert row_bytes(repeated) == repeated.tobytes()
 
 
 def arrays(rows=2, **changed):
