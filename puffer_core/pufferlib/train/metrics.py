@@ -108,8 +108,10 @@ class Metrics:
         }  # fmt: skip
 
     def restart_clock(self) -> float:
-        """Let speed and uptime count from now on, as loggers may take seconds to start. Returns time.monotonic()."""
-        self._start = self._since = time.perf_counter()
+        """Leave what passed since this object was made, or resumed, out of speed and uptime. Returns time.monotonic()."""
+        now = time.perf_counter()
+        self._start += now - self._since
+        self._since = now
         return time.monotonic()
 
     def resume(self, global_step: int, counts: Mapping[str, float]) -> None:
