@@ -1,11 +1,11 @@
 """Protein against Optuna's random search and TPE, at equal total cost.
 
-python benchmarks/sweep.py [--seeds 20] [--budget 10] [--jobs 2] [--only cliff] [--methods protein tpe ...]
+python benchmarks/sweep.py [--seeds 20] [--budget 5] [--jobs 2] [--only cliff] [--methods protein tpe ...]
 
-Three synthetic landscapes (sweep_landscapes.py) with known optima. Every method searches the same unit cube, so that none has better
-ranges; a method may spend `--budget` times what the best settings' run costs, failed runs included. The best score is the noise-free
-one of the trial that looked best. Prints tables with medians over seeds, and how often Protein is ahead of each; then the time of a
-suggestion after 300 trials.
+Three synthetic landscapes (sweep_landscapes.py) with known optima. Every method searches the same unit cube, so that none has
+better ranges; a method may spend `--budget` times what the best settings' run costs, failed runs included. The best score is the
+noise-free one of the trial that looked best. Prints tables with medians over seeds, and how often Protein is ahead of each; then the
+time of a suggestion after 300 trials.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 import numpy as np
 import optuna
 from optuna.samplers import BaseSampler, RandomSampler, TPESampler
+
 from pufferlib_sweep.protein import ProteinSampler
 from pufferlib_sweep.space import SearchSpace
-
 from sweep_landscapes import Diverged, Landscape, landscapes
 
 MARKS = (0.25, 0.5, 1.0)
@@ -133,7 +133,7 @@ def suggestion_time() -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seeds", type=int, default=20)
-    parser.add_argument("--budget", type=float, default=10, help="in runs of the best settings")
+    parser.add_argument("--budget", type=float, default=5, help="in runs of the best settings")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--only", nargs="*", help="names of landscapes")
     parser.add_argument("--methods", nargs="*", default=list(METHODS), choices=list(METHODS))

@@ -1,9 +1,10 @@
 """Synthetic training runs for benchmarks/sweep.py: a score and a cost for any settings, in microseconds, with a known optimum.
 
-All share one shape. A run of `steps` agent-steps scores  ceiling * (1 - exp(-(steps / tau)^0.8))  where `ceiling`, what the settings
-can reach, and `tau`, how fast, fall and grow with the distance of each setting from its best value, as learning curves do. A run's
-cost is steps * (work per step) / (what the number of envs makes of the machine), in seconds. Half-way through a run the learning
-rate is not yet annealed, so a curve's point scores less than a run that ends there: 10 % less at the start, nothing at the end.
+All share one shape. A run of `steps` agent-steps scores ceiling * (1 - exp(-(steps / tau)^0.8)) where `ceiling`, what the
+settings can reach, and `tau`, how fast, fall and grow with the distance of each setting from its best value, as learning curves
+do. A run's cost is steps * (work per step) / (what the number of envs makes of the machine), in seconds. Half-way through a run
+the learning rate is not yet annealed, so a curve's point scores less than a run that ends there: 10 % less at the start,
+nothing at the end.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+
 from pufferlib_sweep.space import SearchSpace
 
 STEPS = "train.total_timesteps"
@@ -93,7 +95,7 @@ def cliff(v: dict[str, Any]) -> tuple[float, float, float, bool]:
 
 
 def two_basins(v: dict[str, Any]) -> tuple[float, float, float, bool]:
-    """A wide basin (long horizon of credit, careful updates) whose ceiling is 0.75, and a narrow one (short, bold) that reaches 1."""
+    """A wide basin (far-sighted, careful updates) whose ceiling is 0.75, and a narrow one (short-sighted, bold) that reaches 1."""
     lr, ent, gamma = v["train.learning_rate"], v["train.ent_coef"], 1 - v["train.gamma"]
     wide = 0.75 * math.exp(-off(lr, 3e-4, 2.5) / 2 - off(gamma, 0.003, 1.5) / 4 - off(ent, 3e-3, 3.0) / 4)
     narrow = math.exp(-off(lr, 1e-2, 1.0) / 2 - off(gamma, 0.03, 0.8) / 2 - off(ent, 3e-4, 2.0) / 4)

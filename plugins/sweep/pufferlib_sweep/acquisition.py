@@ -14,28 +14,31 @@ from .space import Categorical, Floats, SearchSpace
 SCALES = (0.02, 0.05, 0.1, 0.2, 0.4)
 """Standard deviations of the perturbations around the front, as parts of the whole range."""
 GLOBAL_SHARE = 0.3
-"""Share of the candidates that come from the whole space, not from around the front."""
+"""Share of the candidates that come from the whole space, not from around the front; rounded down to a power of two."""
 COST_TOLERANCE = 0.25
 """How far a candidate's predicted log-cost may lie above the drawn one, as a standard deviation."""
 EXPANSION = 2.0
 """How far beyond the dearest trial of the front another may go: where money buys score, the front grows step by step."""
+COST_RANGE = 100.0
+"""How many times cheaper than the dearest a trial is made to be at most: still cheaper ones teach little."""
 
 
 def draw_log_cost(front_costs: Floats, limit: float, rng: np.random.Generator) -> float:
-    """The logarithm of the cost to aim at: even between the front's cheapest and EXPANSION times its dearest, so that as many
-    trials refine the cheap end, where they cost next to nothing, as the dear one.
+    """The logarithm of the cost to aim at, between the front's cheapest (within COST_RANGE) and EXPANSION times its dearest, with
+    a density that rises evenly from nothing: all of the front is refined, and the dear end, where scores are best, more often.
 
     limit: what a trial may cost at most, or infinity
     """
-    low = np.log(front_costs.min())
     high = np.log(min(EXPANSION * front_costs.max(), limit))
-    return float(high - (high - min(low, high)) * (1 - np.sqrt(rng.random())))
+    low = min(max(np.log(front_costs.min()), high - np.log(COST_RANGE)), high)
+    return float(low + (high - low) * np.sqrt(rng.random()))
 
 
 def candidates(model: Model, space: SearchSpace, count: int, rng: np.random.Generator) -> Floats:
     """Points around the Pareto front at several scales and, for a share, from the whole space: float64[count, parameters]."""
-    everywhere = int(count * GLOBAL_SHARE)
-    sobol = qmc.Sobol(len(space), seed=rng).random(everywhere)
+    power = max(int(np.log2(count * GLOBAL_SHARE)), 0)
+    everywhere = 2**power
+    sobol = qmc.Sobol(len(space), seed=rng).random_base2(power)
     from_prior = rng.random(everywhere) < 0.5
     sobol[from_prior] = prior_points(sobol[from_prior], space)
     centres = model.front_points[rng.integers(len(model.front_points), size=count - everywhere)]

@@ -20,6 +20,8 @@ STEPS = "train.total_timesteps"
 """The parameter that a trial's partial curve counts as less of, and that start-up trials keep low."""
 
 
+LARGEST = 1e100
+"""Scores beyond count as it, so that their squares are finite."""
 NOT_COUNTED = "not_counted"
 """The user attribute of a trial that was given up for no fault of its settings, such as by Ctrl-C, and is tried again."""
 NOT_COUNTED = "not_counted"
@@ -83,7 +85,7 @@ def read_history(study: Study, space: SearchSpace, *, skip: int | None = None, c
     size = len(space)
     return History(
         points=np.array([row[0] for row in rows]).reshape(-1, size),
-        scores=np.array([row[1] for row in rows], float),
+        scores=np.clip(np.array([row[1] for row in rows], float), -LARGEST, LARGEST),
         costs=np.array([row[2] for row in rows], float),
         partial=np.array([row[3] for row in rows], bool),
         trials=np.array([row[4] for row in rows], np.intp),

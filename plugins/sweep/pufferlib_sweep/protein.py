@@ -126,7 +126,7 @@ class ProteinSampler(BaseSampler):
     def startup_points(self, history: History, number: int, rng: np.random.Generator) -> Floats:
         """The search prior's centre first, then a scrambled Sobol sequence, cheap, and away from what failed."""
         sequence = qmc.Sobol(len(self.space), seed=np.random.default_rng(self.seed % 2**64))
-        points = sequence.random(number + 1)[-1:]
+        points = sequence.random_base2(number.bit_length())[number : number + 1]
         if len(history.failed):
             points = np.concatenate([points, rng.random((63, len(self.space)))])
         points = prior_points(points, self.space)
