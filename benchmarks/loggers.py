@@ -61,9 +61,7 @@ def compare(given: argparse.Namespace, names: list[str], home: Path) -> None:
     print(f"{len(row)} metrics a row, a row every {given.interval:g} s, windows of {given.seconds:g} s")
     per_row = {name: cost_of_rows(name, row, home) for name in names}
     for name, (handing, cpu, wall) in per_row.items():
-        print(
-            f"{name:<12} {handing:6.3f} ms in the training thread, {cpu:6.2f} ms CPU and {wall:6.2f} ms in its own, for each row"
-        )
+        print(f"{name:<12} a row: {handing:6.3f} ms of the training thread; of its own {cpu:6.2f} ms CPU in {wall:6.2f} ms")
 
     ratios, speeds, plain_speeds, drains = [], [], [], []
     for number in range(given.rounds):
@@ -78,19 +76,14 @@ def compare(given: argparse.Namespace, names: list[str], home: Path) -> None:
         ratios.append(pair[True] / pair[False])
         speeds.append(pair[True])
         plain_speeds.append(pair[False])
-        print(
-            f"round {number + 1}: {pair[True] / 1e3:8.1f} k steps/s with, {pair[False] / 1e3:8.1f} k without, ratio {ratios[-1]:.3f}"
-        )
+        with_them, without = pair[True] / 1e3, pair[False] / 1e3
+        print(f"round {number + 1}: {with_them:8.1f} k steps/s with, {without:8.1f} k without, ratio {ratios[-1]:.3f}")
     trainer.close()
-    median = statistics.median(ratios)
-    print(
-        f"with {', '.join(names)}: {statistics.median(speeds) / 1e3:.1f} k steps/s; none: {statistics.median(plain_speeds) / 1e3:.1f} k"
-    )
-    print(
-        f"ratio: median {median:.3f}, min {min(ratios):.3f}, max {max(ratios):.3f}; bar {BAR}; closing took {max(drains):.1f} s at most"
-    )
-    expected = sum(cpu for _, cpu, _ in per_row.values()) / 1e3 / given.interval
-    print(f"by CPU time of their threads the three take {expected:.2%} of one core")
+    print(f"with {', '.join(names)}: {statistics.median(speeds) / 1e3:.1f} k steps/s")
+    print(f"without any: {statistics.median(plain_speeds) / 1e3:.1f} k steps/s")
+    print(f"ratio: median {statistics.median(ratios):.3f}, min {min(ratios):.3f}, max {max(ratios):.3f}; the bar is {BAR}")
+    threads = sum(cpu for _, cpu, _ in per_row.values()) / 1e3 / given.interval
+    print(f"their threads take {threads:.2%} of one core; closing them took {max(drains):.1f} s at most")
 
 
 def open_group(names: list[str], folder: Path) -> Loggers:
