@@ -20,7 +20,7 @@ from pufferlib_sweep.outcome import Outcome
 from pufferlib_sweep.process import plain_line
 from pufferlib_sweep.settings import SweepConfig
 from pufferlib_sweep.space import SearchSpace
-from pufferlib_sweep.study import BEAT_S, Owner, counts, set_aside, set_lost_aside
+from pufferlib_sweep.study import BEAT_S, SURPLUS, Owner, counts, set_aside, set_lost_aside
 from pufferlib_sweep.tasks import Task
 
 if TYPE_CHECKING:
@@ -132,7 +132,7 @@ class Sweep:
         trial.set_user_attr("owner", self.owner.attribute())
         frozen = self.study.get_trials(deepcopy=False)
         if sum(counts(other) and other.number < trial.number for other in frozen) >= self.config.trials:
-            set_aside(self.study, frozen[trial.number], "surplus", again=False)
+            set_aside(self.study, frozen[trial.number], SURPLUS, again=False)
             return FINISHED
         values = self.space.suggest(trial)
         trial.set_user_attr("settings", values)
@@ -211,6 +211,7 @@ class Sweep:
         finally:
             for work in self.at_work:
                 work.task.close()
+            for work in self.at_work:
                 frozen = self.study.get_trials(deepcopy=False)[work.trial.number]
                 set_aside(self.study, frozen, "interrupted")
             self.at_work = []

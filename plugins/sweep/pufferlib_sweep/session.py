@@ -11,7 +11,7 @@ runs/ocean-breakout/20260101-120000-sweep/
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -74,15 +74,23 @@ def train_session(plan: Plan, run_dir: str | Path = "", tag: str = "") -> Sessio
     taken = directory.exists() and (not directory.is_dir() or any(directory.iterdir()))
     if taken and not (directory / SWEEP_FILE).is_file():
         raise ConfigError(f"--run-dir {directory}: exists, is not empty, and holds no sweep; name another directory")
+    before = SweepConfig()
     if taken:
-        plan.check_same(read_plan(directory), str(directory))
+        earlier = read_plan(directory)
+        plan.check_same(earlier, str(directory))
+        before = earlier.sweep
+    config = replace(
+        plan.sweep,
+        name=plan.sweep.name or before.name or directory.resolve().name,
+        storage=plan.sweep.storage or before.storage,
+    )
+    plan = replace(plan, sweep=config)
     space = SearchSpace.from_tables(plan.space)
-    config = plan.sweep
-    study, is_new = start_study(config, space, directory, config.name or directory.resolve().name)
+    study, is_new = start_study(config, space, directory, config.name)
     if PLAN in study.user_attrs:
         plan.check_same(Plan.from_record(study.user_attrs[PLAN]), f"study {study.study_name!r}")
     else:
-        study.set_user_attr(PLAN, plan.as_record())
+        study.set_user_attr(PLAN, replace(plan, sweep=replace(config, storage="")).as_record())  # its URL may hold a password
     with replacing(directory / SWEEP_FILE, "w") as file:
         file.write(dump_toml(plan.as_record()))
     if is_new:
@@ -135,12 +143,11 @@ def load_study(plan: Plan, directory: Path) -> Study:
     """The study of the sweep in that directory, for reading. Raises ConfigError if there is none."""
     import optuna
 
-    name = plan.sweep.name or directory.resolve().name
     with quiet():
         try:
-            return optuna.load_study(study_name=name, storage=open_storage(plan.sweep.storage, directory))
+            return optuna.load_study(study_name=plan.sweep.name, storage=open_storage(plan.sweep.storage, directory))
         except KeyError:
-            raise ConfigError(f"{directory}: its storage holds no study {name!r}") from None
+            raise ConfigError(f"{directory}: its storage holds no study {plan.sweep.name!r}") from None
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections import Counter
 from collections.abc import Mapping
@@ -44,7 +45,7 @@ class Screen:
         print(f"{sweep.trials} trials by {sweep.method}" + (f", {done} of them done" if done else ""))
         print(textwrap.fill(f"search over {', '.join(space)}", WIDTH, subsequent_indent="  "))
         url = sweep.storage or f"sqlite:///{self.directory / STUDY_FILE}"
-        print(f"watch with: optuna-dashboard {url}", flush=True)
+        print(f"watch with: optuna-dashboard {re.sub(':[^:@/]*@', ':PASSWORD@', url)}", flush=True)
 
     def trial_ended(self, trial: FrozenTrial) -> None:
         """A trial's line, and its settings below."""

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from optuna import Study
     from optuna.samplers import BaseSampler
     from optuna.storages import BaseStorage
-    from optuna.trial import FrozenTrial, Trial
+    from optuna.trial import FrozenTrial
 
 log = logging.getLogger(__name__)
 BEAT_S = 60.0
@@ -38,6 +38,8 @@ STALE_S = 10 * BEAT_S
 LOCK_S = 60.0
 """How long SQLite waits for another process."""
 STUDY_FILE = "study.db"
+MOST_TRIES = 3
+SURPLUS = "surplus"
 Attributes = Mapping[str, Any]
 Goal = Literal["maximize", "minimize"]
 
@@ -141,40 +143,41 @@ def start_of(pid: int) -> str:
     return "" if fields[0] in "ZX" else fields[19]
 
 
-def live_trial(study: Study, frozen: FrozenTrial) -> Trial:
-    """A trial that is not finished, for setting its attributes."""
-    import optuna
-
-    return optuna.trial.Trial(study, frozen._trial_id)
-
-
 def counts(trial: FrozenTrial) -> bool:
     """Whether it is one of the sweep's trials: begun, and not given up to be tried again."""
     return trial.state.name != "WAITING" and NOT_COUNTED not in trial.user_attrs
 
 
 def set_aside(study: Study, frozen: FrozenTrial, why: str, *, again: bool = True) -> bool:
-    """End a running trial that says nothing about its settings. again: its values are tried anew. False: somebody else did.
+    """End a running trial that came to no end of its own. Returns False where somebody else has done so.
 
-    why: interrupted, lost (its process was killed) or surplus
+    why: interrupted, lost (its process was killed) or surplus. again: it does not count, and its values are tried anew
     """
     import optuna
     from optuna.trial import TrialState
 
     try:
-        trial = live_trial(study, frozen)
-        trial.set_user_attr("failure", why)
-        trial.set_user_attr(NOT_COUNTED, why)
+        study._storage.set_trial_user_attr(frozen._trial_id, "failure", why)
+        if again or why == SURPLUS:
+            study._storage.set_trial_user_attr(frozen._trial_id, NOT_COUNTED, why)
         study.tell(frozen.number, state=TrialState.FAIL)
     except (optuna.exceptions.UpdateFinishedTrialError, ValueError):
         return False
     if again and frozen.params:
-        study.enqueue_trial(frozen.params, user_attrs={"repeats": frozen.number})
+        study.enqueue_trial(frozen.params, user_attrs={"repeats": frozen.number, "tries": tries_of(frozen) + 1})
     return True
 
 
+def tries_of(trial: FrozenTrial) -> int:
+    """How often its values were tried, this time included."""
+    return int(trial.user_attrs.get("tries", 1))
+
+
 def set_lost_aside(study: Study, owner: Owner) -> list[int]:
-    """End the trials whose process was killed, so that they are tried again. Returns their numbers."""
+    """End the trials whose process was killed, so that they are tried again. Returns their numbers.
+
+    What is lost for the third time may be what kills the process, by taking all memory, say: it has failed.
+    """
     from optuna.trial import TrialState
 
     lost = []
@@ -185,6 +188,6 @@ def set_lost_aside(study: Study, owner: Owner) -> list[int]:
             continue
         if attribute and attribute["host"] == owner.host and attribute["group"]:
             end_orphan(int(attribute["group"]))
-        if set_aside(study, frozen, "lost: its process was killed"):
+        if set_aside(study, frozen, "lost: its process was killed", again=tries_of(frozen) < MOST_TRIES):
             lost.append(frozen.number)
     return lost

@@ -37,7 +37,8 @@ def row(step, value, seconds, n=4):
 
 
 def main(settings, run_dir):
-    """A trial. STUB_TRIAL: good, flaky, crash, hang, tree (a crash that leaves a child behind) or slow (until it is stopped)."""
+    """A trial. STUB_TRIAL: good, flaky, crash, hang, tree (a crash that leaves a child behind) slow (until it is stopped) or
+    hopeless (from the sixth trial on, until it is stopped)."""
     from pufferlib_sweep.child import follow_the_sweep
 
     threading.Thread(target=follow_the_sweep, daemon=True).start()
@@ -59,6 +60,9 @@ def main(settings, run_dir):
         child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
         (run_dir.parent.parent / f"left-{number}").write_text(str(child.pid))
         os._exit(3)
+    if kind == "hopeless" and number >= 5:
+        write_rows(run_dir, [{**step, "environment/perf": -1000.0} for step in rows[:5]])
+        time.sleep(600)
     if kind == "hang":
         time.sleep(600)
     write_rows(run_dir, rows[:2] if kind == "slow" else rows)

@@ -71,6 +71,14 @@ def test_resume_goes_on_with_more_trials(sweep, load, capsys):
         assert said in capsys.readouterr().err
 
 
+def test_a_directory_that_was_moved_goes_on(sweep, load, tmp_path):
+    sweep("good", "--sweep.trials", "2", *QUICK)
+    (tmp_path / "sweep").rename(tmp_path / "moved")
+    assert main(["sweep", "--sweep.resume", "moved", "--sweep.trials", "3"]) == 0
+    (tmp_path / "moved").rename(tmp_path / "sweep")
+    assert [trial.state.name for trial in load().trials] == ["COMPLETE"] * 3
+
+
 def test_the_directory_of_another_sweep_is_refused(sweep, tmp_path, capsys):
     sweep("good", "--sweep.trials", "1", *QUICK)
     assert sweep("good", "--sweep.trials", "1", "--train.total-timesteps", "2000") == 2
@@ -109,6 +117,16 @@ def test_seeds_of_a_trial_have_runs_of_their_own(sweep, load, tmp_path):
     assert sorted(path.name for path in (tmp_path / "sweep" / trial.user_attrs["run_dir"]).iterdir()) == ["seed-7", "seed-8"]
     assert tomllib.loads((tmp_path / "sweep/logs/0000-seed-8.toml").read_text())["train"]["seed"] == 8
     assert trial.user_attrs["cost"] == 1.0
+
+
+@pytest.mark.parametrize("method", ["protein", "random"])
+def test_a_hopeless_trial_is_ended_early_and_counts_with_its_curve(sweep, load, capsys, method):
+    flags = ["--sweep.trials", "6", "--sweep.early-stop", "true", "--sweep.method", method]
+    assert sweep("hopeless", *flags, *QUICK) == 0
+    last = load().trials[5]
+    assert [trial.state.name for trial in load().trials] == ["COMPLETE"] * 5 + ["PRUNED"]
+    assert last.value == -1000.0 and last.user_attrs["stopped"] and last.user_attrs["curve_steps"][-1] <= 500
+    assert "stopped at perf -1000" in words(capsys)
 
 
 def test_several_trials_at_once(sweep, load):

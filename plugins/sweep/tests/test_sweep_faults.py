@@ -170,6 +170,19 @@ def test_killed_in_the_middle_it_goes_on_with_what_has_finished(start_sweep, swe
     assert after[lost.number + 1].params == lost.params, "what was lost is tried again"
 
 
+def test_what_is_lost_three_times_has_failed(sweep, load, tmp_path):
+    from pufferlib_sweep.study import Owner
+
+    assert sweep("good", "--sweep.trials", "1", "--train.total-timesteps", "1000") == 0
+    study = load()
+    study.enqueue_trial(study.trials[0].params, user_attrs={"tries": 3})
+    dead = {**Owner().attribute(), "pid": 2**22 + 1}  # above the largest that Linux gives
+    study.ask().set_user_attr("owner", dead)
+    assert sweep("good", "--sweep.trials", "2", "--train.total-timesteps", "1000") == 0
+    assert [trial.state.name for trial in load().trials] == ["COMPLETE", "FAIL"]
+    assert counts(load().trials[1]) and "lost" in load().trials[1].user_attrs["failure"]
+
+
 def test_ctrl_c_keeps_what_has_finished_and_says_how_to_go_on(start_sweep, sweep, load, tmp_path):
     process = start_sweep("slow", "--sweep.trials", "2", "--train.total-timesteps", "1000")
     wait_for(lambda: running(tmp_path, load), process)
