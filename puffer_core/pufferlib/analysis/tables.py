@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import string
+from collections import Counter
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from statistics import fmean, stdev
 from typing import Any
 
@@ -25,10 +27,9 @@ def list_lines(summaries: Sequence[Summary], total: int, now: float) -> list[str
     header = ["env", "name", "state", "steps", "last", "best", "SPS", "age"]
     rows = [
         [
-            s.run.env, s.run.name, s.state, short(s.steps), short(s.last), short(s.best), short(s.speed),
-            duration(now - s.run.started),
+            s.run.env, name, s.state, short(s.steps), short(s.last), short(s.best), short(s.speed), duration(now - s.run.started),
         ]
-        for s in summaries
+        for name, s in zip(unique_names([s.run.path for s in summaries]), summaries, strict=True)
     ]  # fmt: skip
     lines = table(header, rows, left=3, width=terminal_width(), uncut=(2,))
     metrics = sorted({s.metric for s in summaries if s.metric})
@@ -36,6 +37,17 @@ def list_lines(summaries: Sequence[Summary], total: int, now: float) -> list[str
     notes += [f"{len(summaries)} of {total} runs shown"] if len(summaries) < total else []
     problems = [printable(f"{s.run.path}: {s.run.problem}") for s in summaries if s.run.problem]
     return [*lines, *[""] * bool(notes or problems), *notes, *problems]
+
+
+def unique_names(paths: Sequence[Path]) -> list[str]:
+    """The folders' names; of those that are not unique, as trials of two sweeps, with as much of the path as it takes."""
+    names = [path.name for path in paths]
+    for depth in range(2, max((len(path.parts) for path in paths), default=0) + 1):
+        counts = Counter(names)
+        if len(counts) == len(names):
+            break
+        names = ["/".join(path.parts[-depth:]) if counts[name] > 1 else name for path, name in zip(paths, names, strict=True)]
+    return names
 
 
 def comparison(groups: Sequence[Group]) -> dict[str, Any]:

@@ -55,6 +55,14 @@ def test_long_names_do_not_widen_the_list(puffer, make_run, row):
     assert max(map(len, out.splitlines())) <= 80
 
 
+def test_trials_of_two_sweeps_are_told_apart(puffer, make_run):
+    for sweep in ("one", "two"):
+        make_run(f"{sweep}/trials/0001")
+    make_run("other")
+    _, out, _ = puffer("runs")
+    assert [line.split()[1] for line in out.splitlines()[1:]] == ["two/trials/0001", "other", "one/trials/0001"]
+
+
 def test_filters_sorting_and_limit(puffer, three):
     def names(*flags):
         return [run["name"][-4:] for run in json.loads(puffer("runs", *flags, "--json")[1])]
