@@ -1,13 +1,13 @@
-"""What the tests of games share: random actions for any space, playing a policy for its score, and rules checked in C."""
+"""What the tests of games share: random actions for any space, playing a policy for its score, twins, and rules checked in C."""
 
 from __future__ import annotations
 
 import re
 import subprocess
 import sysconfig
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from gymnasium import spaces
@@ -43,6 +43,31 @@ def play(env: NativeEnv, policy: Policy | None, steps: int, seed: int = 0) -> di
     return env.drain_log()
 
 
+class OneRowTwin(Protocol):
+    """A game with one row, written again in Python."""
+
+    def seen(self) -> Any:
+        """What the row sees now: an array, or a list of its numbers."""
+
+    def step(self, action: Any, /) -> tuple[Any, float, bool, bool, Any]:
+        """What the row sees next, its reward, terminal, truncated, and what it saw last where the episode ended, else None."""
+
+
+def assert_equals_twin(env: NativeEnv, twin: OneRowTwin, seed: int, actions: Iterable[Any]) -> None:
+    """Play both, the game from a reset with `seed`, and assert that they agree in every number.
+
+    actions: taken one by one, so that a generator may look at what `env` shows
+    """
+    assert env.reset(seed=[seed])[0][0].tolist() == np.asarray(twin.seen()).tolist()
+    for action in actions:
+        seen, reward, terminal, truncated, final = twin.step(action)
+        env.step(np.array([action]))
+        assert env.observations[0].tolist() == np.asarray(seen).tolist()
+        assert (env.rewards[0], env.terminals[0], env.truncations[0]) == (reward, terminal, truncated)
+        if final is not None:
+            assert env.final_observations[0].tolist() == np.asarray(final).tolist()
+
+
 class Random(Pcg32):
     """The games' random numbers, for twins in Python."""
 
@@ -74,21 +99,40 @@ def sine(x: float, shift: int = 0) -> np.float32:
 C_TEST_FLAGS = "-std=c11 -O1 -g -ffp-contract=off -Wall -Wextra -Werror -fsanitize=address,undefined -fno-sanitize-recover=all"
 
 
+def rule_test(test_file: str) -> Callable[..., None]:
+    """`test_rule = rule_test(__file__)` in a game's tests: each test of the C files test_*.c beside them (see testing.h).
+
+    Raises ValueError if a C file's table does not name all of its tests.
+    """
+    import pytest  # only here: docs/gallery.py imports this module, too
+
+    sources = sorted(Path(test_file).parent.glob("test_*.c"))
+    rules = [(source, rule) for source in sources for rule in rules_in(source)]
+
+    @pytest.mark.parametrize(("source", "rule"), rules, ids=[rule for _, rule in rules])
+    def test_rule(source: Path, rule: str, tmp_path_factory: pytest.TempPathFactory) -> None:
+        program = compile_rules(source, tmp_path_factory.getbasetemp())
+        done = subprocess.run([str(program), rule], capture_output=True, text=True, timeout=600)
+        assert done.returncode == 0, done.stderr
+
+    return test_rule
+
+
 def rules_in(source: Path) -> list[str]:
-    """The names of a C file's tests: functions `static void test_...(void)`."""
-    return re.findall(r"^static void (test_\w+)\(void\)", source.read_text(encoding="utf-8"), re.MULTILINE)
+    """The names of a C file's tests: functions `static void test_...(void)`. Raises ValueError if its table names others."""
+    text = source.read_text(encoding="utf-8")
+    rules = re.findall(r"^static void (test_\w+)\(void\)", text, re.MULTILINE)
+    differing = set(rules) ^ set(re.findall(r"TEST\((test_\w+)\)", text))
+    if differing:
+        raise ValueError(f"{source}: tests that are not both written and in the table: {', '.join(sorted(differing))}")
+    return rules
 
 
 def compile_rules(source: Path, folder: Path) -> Path:
-    """A C file of tests (see testing.h) as a program in `folder`, with sanitizers; `program NAME` runs one test."""
+    """A C file of tests as a program in `folder`, with sanitizers, unless it is there; `program NAME` runs one test."""
     program = folder / source.stem
-    compiler = (sysconfig.get_config_var("CC") or "cc").split()
-    includes = [f"-I{source.parent}", f"-I{source.parents[1]}", f"-I{get_include()}"]
-    subprocess.run([*compiler, *C_TEST_FLAGS.split(), *includes, str(source), "-o", str(program), "-lm"], check=True)
+    if not program.exists():
+        compiler = (sysconfig.get_config_var("CC") or "cc").split()
+        includes = [f"-I{source.parent}", f"-I{source.parents[1]}", f"-I{get_include()}"]
+        subprocess.run([*compiler, *C_TEST_FLAGS.split(), *includes, str(source), "-o", str(program), "-lm"], check=True)
     return program
-
-
-def run_rule(program: Path, rule: str) -> None:
-    """Run one test of `compile_rules`' program. Raises AssertionError with what it said if it fails."""
-    done = subprocess.run([str(program), rule], capture_output=True, text=True, timeout=60)
-    assert done.returncode == 0, done.stderr

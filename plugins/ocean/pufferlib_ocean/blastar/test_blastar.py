@@ -2,33 +2,17 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pufferlib_ocean.blastar import Blastar
-from pufferlib_ocean.testing import Random, compile_rules, rules_in, run_rule
+from pufferlib_ocean.testing import Random, assert_equals_twin, rule_test
 
-SOURCE = Path(__file__).with_name("test_blastar.c")
 X, SAUCER_X, SAUCER_Y, SAUCER_DIRECTION, SHOT_X, SHOT_Y, BEAM_X, BEAM_Y, LIVES, KILLS = range(10)
 
 
-@pytest.fixture(scope="module")
-def rules_program(tmp_path_factory):
-    return compile_rules(SOURCE, tmp_path_factory.mktemp("blastar"))
-
-
-@pytest.mark.parametrize("rule", rules_in(SOURCE))
-def test_rule(rules_program, rule):
-    run_rule(rules_program, rule)
-
-
-def test_every_rule_is_found_in_the_c_file():
-    assert len(rules_in(SOURCE)) >= 15
-    assert SOURCE.read_text().count("TEST(test_") == len(rules_in(SOURCE))
+test_rule = rule_test(__file__)
 
 
 # ---------------------------------------------------------------- a slow twin, written from the rules
@@ -123,16 +107,9 @@ class Twin:
 def test_equals_the_slow_twin_in_every_bit(seed, hunting, **arguments):
     """Random actions, of which the share `hunting` shoots at the saucer, so that it is hit."""
     env = Blastar(**arguments)
-    twin, rng = Twin(env.args, seed), np.random.default_rng(seed)
-    assert env.reset(seed=[seed])[0][0].tolist() == twin.seen().tolist()
-    for _ in range(200):
-        action = hunt(env.observations)[0] if rng.random() < hunting else rng.integers(0, 6)
-        seen, reward, terminal, truncated, final = twin.step(action)
-        env.step(np.array([action]))
-        assert env.observations[0].tolist() == seen.tolist()
-        assert (env.rewards[0], env.terminals[0], env.truncations[0]) == (reward, terminal, truncated)
-        if final is not None:
-            assert env.final_observations[0].tolist() == final.tolist()
+    rng = np.random.default_rng(seed)
+    actions = (hunt(env.observations)[0] if rng.random() < hunting else rng.integers(0, 6) for _ in range(200))
+    assert_equals_twin(env, Twin(env.args, seed), seed, actions)
 
 
 # ---------------------------------------------------------------- baselines

@@ -2,34 +2,19 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pufferlib_ocean.checkers import Checkers
-from pufferlib_ocean.testing import Random, compile_rules, play, rules_in, run_rule
+from pufferlib_ocean.testing import Random, play, rule_test
 
-SOURCE = Path(__file__).with_name("test_checkers.c")
 DIRECTIONS = ((-1, -1), (-1, 1), (1, 1), (1, -1))
 """(row, column) as a side sees it: up left, up right, down right, down left."""
 
 
-@pytest.fixture(scope="module")
-def rules_program(tmp_path_factory):
-    return compile_rules(SOURCE, tmp_path_factory.mktemp("checkers"))
-
-
-@pytest.mark.parametrize("rule", rules_in(SOURCE))
-def test_rule(rules_program, rule):
-    run_rule(rules_program, rule)
-
-
-def test_every_rule_is_found_in_the_c_file():
-    assert len(rules_in(SOURCE)) >= 17
-    assert SOURCE.read_text().count("TEST(test_") == len(rules_in(SOURCE))
+test_rule = rule_test(__file__)
 
 
 # ---------------------------------------------------------------- a slow twin, written from the rules

@@ -10,27 +10,18 @@ import pytest
 
 from pufferlib.eval import RandomActor
 from pufferlib_ocean.connect4 import Connect4
-from pufferlib_ocean.testing import compile_rules, play, rules_in, run_rule
+from pufferlib_ocean.testing import compile_rules, play, rule_test
 
-SOURCES = sorted(Path(__file__).parent.glob("test_connect4_*.c"))
-RULES = [(source, rule) for source in SOURCES for rule in rules_in(source)]
 TO_MOVE, PLIES = 42, 43
 
 
+test_rule = rule_test(__file__)
+
+
 @pytest.fixture(scope="module")
-def programs(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("connect4")
-    return {source.stem: compile_rules(source, folder) for source in SOURCES}
-
-
-@pytest.mark.parametrize(("source", "rule"), RULES, ids=[rule for _, rule in RULES])
-def test_rule(programs, source, rule):
-    run_rule(programs[source.stem], rule)
-
-
-def test_every_rule_is_found_in_the_c_files():
-    assert len(RULES) >= 17
-    assert sum(source.read_text().count("TEST(test_") for source in SOURCES) == len(RULES)
+def program(tmp_path_factory):
+    """program(source): what a C file of tests is as a program, whose main does more than run tests."""
+    return lambda source: str(compile_rules(Path(__file__).with_name(source), tmp_path_factory.getbasetemp()))
 
 
 class Board:
@@ -78,10 +69,10 @@ class Board:
 
 
 @pytest.mark.parametrize(("opening", "depth"), [("", 5), ("010101", 5), ("33333322", 5), ("010101101010232323323232", 9)])
-def test_as_many_games_follow_as_by_the_rules_in_python(programs, opening, depth):
+def test_as_many_games_follow_as_by_the_rules_in_python(program, opening, depth):
     board = Board(map(int, opening))
     assert not board.over
-    command = [str(programs["test_connect4_rules"]), "perft", opening, str(depth)]
+    command = [program("test_connect4_rules.c"), "perft", opening, str(depth)]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert int(done.stdout) == board.perft(depth)
 
@@ -163,6 +154,6 @@ def test_random_play_is_even_with_a_random_bot():
     assert abs(log["score"]) < 0.1
 
 
-def test_a_bot_that_looks_four_plies_ahead_beats_the_default_one(programs):
-    done = subprocess.run([str(programs["test_connect4_bot"]), "match", "2000"], capture_output=True, text=True, check=True)
+def test_a_bot_that_looks_four_plies_ahead_beats_the_default_one(program):
+    done = subprocess.run([program("test_connect4_bot.c"), "match", "2000"], capture_output=True, text=True, check=True)
     assert 0.28 <= float(done.stdout) <= 0.49

@@ -3,34 +3,18 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 from pufferlib_ocean.drive import Drive, save_scenario
-from pufferlib_ocean.testing import compile_rules, play, random_actions, rules_in, run_rule
+from pufferlib_ocean.testing import play, random_actions, rule_test
 
-SOURCES = sorted(Path(__file__).parent.glob("test_drive_*.c"))
-RULES = [(source, rule) for source in SOURCES for rule in rules_in(source)]
 ACCELERATIONS = np.array([-4, -2, -1, 0, 1, 2, 3])
 OWN, CARS, ROUTE, LANES = slice(0, 8), slice(8, 92), slice(92, 156), slice(156, 284)
 
 
-@pytest.fixture(scope="module")
-def programs(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("drive")
-    return {source.stem: compile_rules(source, folder) for source in SOURCES}
-
-
-@pytest.mark.parametrize(("source", "rule"), RULES, ids=[rule for _, rule in RULES])
-def test_rule(programs, source, rule):
-    run_rule(programs[source.stem], rule)
-
-
-def test_every_rule_is_found_in_the_c_files():
-    assert len(RULES) >= 25
-    assert sum(source.read_text().count("TEST(test_") for source in SOURCES) == len(RULES)
+test_rule = rule_test(__file__)
 
 
 # ---------------------------------------------------------------- observations, from a saved world, in float64

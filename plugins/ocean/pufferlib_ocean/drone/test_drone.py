@@ -3,32 +3,17 @@ what its pilot and a random player reach."""
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 
 from pufferlib.render.play import WindowPlayer
 from pufferlib_ocean.drone import Drone, drone_pd
-from pufferlib_ocean.testing import compile_rules, play, rules_in, run_rule
+from pufferlib_ocean.testing import play, rule_test
 
-SOURCE = Path(__file__).with_name("test_drone.c")
 HOVER = 0.264911
 
 
-@pytest.fixture(scope="module")
-def rules_program(tmp_path_factory):
-    return compile_rules(SOURCE, tmp_path_factory.mktemp("drone"))
-
-
-@pytest.mark.parametrize("rule", rules_in(SOURCE))
-def test_rule(rules_program, rule):
-    run_rule(rules_program, rule)
-
-
-def test_every_rule_is_found_in_the_c_file():
-    assert len(rules_in(SOURCE)) >= 14
-    assert SOURCE.read_text().count("TEST(test_") == len(rules_in(SOURCE))
+test_rule = rule_test(__file__)
 
 
 # ---------------------------------------------------------------- a model in double precision: rotation matrices, one drone

@@ -2,34 +2,19 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pufferlib_ocean.enduro import Enduro
-from pufferlib_ocean.testing import Random, compile_rules, play, rules_in, run_rule
+from pufferlib_ocean.testing import Random, assert_equals_twin, play, rule_test
 
-SOURCE = Path(__file__).with_name("test_enduro.c")
 F = np.float32
 NONE, GAS, LEFT, RIGHT, BRAKE, GAS_LEFT, GAS_RIGHT, BRAKE_LEFT, BRAKE_RIGHT = range(9)
 
 
-@pytest.fixture(scope="module")
-def rules_program(tmp_path_factory):
-    return compile_rules(SOURCE, tmp_path_factory.mktemp("enduro"))
-
-
-@pytest.mark.parametrize("rule", rules_in(SOURCE))
-def test_rule(rules_program, rule):
-    run_rule(rules_program, rule)
-
-
-def test_every_rule_is_found_in_the_c_file():
-    assert len(rules_in(SOURCE)) >= 18
-    assert SOURCE.read_text().count("TEST(test_") == len(rules_in(SOURCE))
+test_rule = rule_test(__file__)
 
 
 # ---------------------------------------------------------------- a slow twin, written from the rules
@@ -155,16 +140,9 @@ class Twin:
 def test_equals_the_slow_twin_in_every_bit(seed, speeding, **arguments):
     """Random actions, of which the share `speeding` gives gas, so that cars are passed and hit."""
     env = Enduro(**arguments)
-    twin, rng = Twin(env.args, seed), np.random.default_rng(seed)
-    assert env.reset(seed=[seed])[0][0].tolist() == twin.seen().tolist()
-    for _ in range(130):
-        action = rng.choice([GAS, GAS, GAS_LEFT, GAS_RIGHT]) if rng.random() < speeding else rng.integers(0, 9)
-        seen, reward, terminal, truncated, final = twin.step(action)
-        env.step(np.array([action]))
-        assert env.observations[0].tolist() == seen.tolist()
-        assert (env.rewards[0], env.terminals[0], env.truncations[0]) == (reward, terminal, truncated)
-        if final is not None:
-            assert env.final_observations[0].tolist() == final.tolist()
+    rng = np.random.default_rng(seed)
+    actions = (rng.choice([GAS, GAS, GAS_LEFT, GAS_RIGHT]) if rng.random() < speeding else rng.integers(0, 9) for _ in range(130))
+    assert_equals_twin(env, Twin(env.args, seed), seed, actions)
 
 
 # ---------------------------------------------------------------- baselines

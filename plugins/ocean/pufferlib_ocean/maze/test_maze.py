@@ -2,34 +2,19 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pufferlib_ocean.maze import Maze
-from pufferlib_ocean.testing import Random, compile_rules, play, rules_in, run_rule
+from pufferlib_ocean.testing import Random, assert_equals_twin, play, rule_test
 
-SOURCE = Path(__file__).with_name("test_maze.c")
 OPEN, WALL, GOAL, VISITED, SELF = range(5)
 MOVES = ((0, 0), (0, -1), (1, 0), (0, 1), (-1, 0))
 
 
-@pytest.fixture(scope="module")
-def rules_program(tmp_path_factory):
-    return compile_rules(SOURCE, tmp_path_factory.mktemp("maze"))
-
-
-@pytest.mark.parametrize("rule", rules_in(SOURCE))
-def test_rule(rules_program, rule):
-    run_rule(rules_program, rule)
-
-
-def test_every_rule_is_found_in_the_c_file():
-    assert len(rules_in(SOURCE)) >= 9
-    assert SOURCE.read_text().count("TEST(test_") == len(rules_in(SOURCE))
+test_rule = rule_test(__file__)
 
 
 # ---------------------------------------------------------------- a slow twin, written from the rules
@@ -105,15 +90,7 @@ class Twin:
 )  # fmt: skip
 def test_equals_the_slow_twin_in_every_bit(seed, **arguments):
     env = Maze(**arguments)
-    twin = Twin(env.args, seed)
-    assert env.reset(seed=[seed])[0][0].tolist() == twin.seen()
-    for action in np.random.default_rng(seed).integers(0, 5, 120):
-        seen, reward, terminal, truncated, final = twin.step(action)
-        env.step(np.array([action]))
-        assert env.observations[0].tolist() == seen
-        assert (env.rewards[0], env.terminals[0], env.truncations[0]) == (reward, terminal, truncated)
-        if final is not None:
-            assert env.final_observations[0].tolist() == final
+    assert_equals_twin(env, Twin(env.args, seed), seed, np.random.default_rng(seed).integers(0, 5, 120))
 
 
 def test_even_sizes_are_refused():

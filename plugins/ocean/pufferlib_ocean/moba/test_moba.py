@@ -11,29 +11,19 @@ import numpy as np
 import pytest
 
 from pufferlib_ocean.moba import Moba
-from pufferlib_ocean.testing import compile_rules, play, rules_in, run_rule
+from pufferlib_ocean.testing import compile_rules, play, rule_test
 
-SOURCES = sorted(Path(__file__).parent.glob("test_moba_*.c"))
-RULES = [(source, rule) for source in SOURCES for rule in rules_in(source)]
 MOVES = np.array([(0, 0), (0, -1), (1, -1), (1, 0), (1, 1), (0, 1), (-1, 1), (-1, 0), (-1, -1)])
 """dx, dy of the nine moves."""
 SIDE, GROUND, WALL, RIVER, THERE, NO_WAY = 128, 0, 1, 2, 8, 255
 
 
+test_rule = rule_test(__file__)
+
+
 @pytest.fixture(scope="module")
-def programs(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("moba")
-    return {source: compile_rules(source, folder) for source in SOURCES}
-
-
-@pytest.mark.parametrize(("source", "rule"), RULES, ids=[rule for _, rule in RULES])
-def test_rule(programs, source, rule):
-    run_rule(programs[source], rule)
-
-
-def test_every_rule_is_found_in_the_c_files():
-    assert len(RULES) >= 35
-    assert sum(source.read_text().count("TEST(test_") for source in SOURCES) == len(RULES)
+def map_program(tmp_path_factory):
+    return compile_rules(Path(__file__).with_name("test_moba_invariants.c"), tmp_path_factory.getbasetemp())
 
 
 # ---------------------------------------------------------------- the map, written from the rules
@@ -119,9 +109,8 @@ def distances(x, y):
     raise AssertionError
 
 
-def test_terrain_targets_and_ways_equal_an_independent_map(programs):
-    program = next(program for source, program in programs.items() if source.stem == "test_moba_invariants")
-    data = np.frombuffer(subprocess.run([program, "map"], capture_output=True, check=True).stdout, np.uint8)
+def test_terrain_targets_and_ways_equal_an_independent_map(map_program):
+    data = np.frombuffer(subprocess.run([str(map_program), "map"], capture_output=True, check=True).stdout, np.uint8)
     cells, ways, places = np.split(data, [SIDE**2, 35 * SIDE**2])
     assert (cells.reshape(SIDE, SIDE) == terrain()).all()
     assert list(zip(*places.reshape(2, 34).tolist(), strict=True)) == targets()

@@ -9,29 +9,19 @@ import numpy as np
 import pytest
 
 from pufferlib_ocean.nmmo import Nmmo
-from pufferlib_ocean.testing import compile_rules, play, random_actions, rules_in, run_rule
+from pufferlib_ocean.testing import compile_rules, play, random_actions, rule_test
 
-SOURCES = sorted(Path(__file__).parent.glob("test_nmmo_*.c"))
-RULES = [(source, rule) for source in SOURCES for rule in rules_in(source)]
 WATER, STONE, BARE_NODE, BARE_FOREST, GRASS, ORE, HERB, CRYSTAL, FOREST = range(9)
 MAINLAND = 0x80
 PLAYER, PASSIVE, NEUTRAL, HOSTILE, SELF = range(1, 6)
 
 
+test_rule = rule_test(__file__)
+
+
 @pytest.fixture(scope="module")
-def programs(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("nmmo")
-    return {source.stem: compile_rules(source, folder) for source in SOURCES}
-
-
-@pytest.mark.parametrize(("source", "rule"), RULES, ids=[rule for _, rule in RULES])
-def test_rule(programs, source, rule):
-    run_rule(programs[source.stem], rule)
-
-
-def test_every_rule_is_found_in_the_c_files():
-    assert len(RULES) >= 45
-    assert sum(source.read_text().count("TEST(test_") for source in SOURCES) == len(RULES)
+def world_program(tmp_path_factory):
+    return compile_rules(Path(__file__).with_name("test_nmmo_world.c"), tmp_path_factory.getbasetemp())
 
 
 # ---------------------------------------------------------------- maps
@@ -59,8 +49,8 @@ def regions(open_cells):
 
 
 @pytest.mark.parametrize(("size", "seed", "number"), [(256, 0, 4), (128, 5, 6), (150, 1, 3)])
-def test_the_mainland_is_the_largest_region_and_at_least_two_fifths(programs, size, seed, number):
-    maps = maps_of(programs["test_nmmo_world"], size, seed, number)
+def test_the_mainland_is_the_largest_region_and_at_least_two_fifths(world_program, size, seed, number):
+    maps = maps_of(world_program, size, seed, number)
     assert len({world.tobytes() for world in maps}) == number
     for world in maps:
         terrain = world & ~np.uint8(MAINLAND)
@@ -70,8 +60,8 @@ def test_the_mainland_is_the_largest_region_and_at_least_two_fifths(programs, si
         assert {(int(y), int(x)) for y, x in np.argwhere(world & MAINLAND)} == largest
 
 
-def test_terrain_has_the_shares_of_its_ranks(programs):
-    for world in maps_of(programs["test_nmmo_world"], 256, 7, 3) & ~np.uint8(MAINLAND):
+def test_terrain_has_the_shares_of_its_ranks(world_program):
+    for world in maps_of(world_program, 256, 7, 3) & ~np.uint8(MAINLAND):
         inner = world[8:-8, 8:-8]
         border = np.ones_like(world, bool)
         border[8:-8, 8:-8] = False
@@ -96,8 +86,8 @@ def explored(env, seed, steps=60):
     return world
 
 
-def test_worlds_of_all_seeds_share_one_pool_and_see_it_in_place(programs):
-    truth = maps_of(programs["test_nmmo_world"], 128, 4, 1)[0] & ~np.uint8(MAINLAND)
+def test_worlds_of_all_seeds_share_one_pool_and_see_it_in_place(world_program):
+    truth = maps_of(world_program, 128, 4, 1)[0] & ~np.uint8(MAINLAND)
     for seed in (1, 2):
         world = explored(Nmmo(size=128, num_agents=128, num_npcs=128, num_maps=1, map_seed=4), seed)
         known = world != 255

@@ -2,32 +2,15 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
-import pytest
 
 from pufferlib_ocean.pong import Pong
-from pufferlib_ocean.testing import compile_rules, rules_in, run_rule
+from pufferlib_ocean.testing import rule_test
 
-SOURCE = Path(__file__).with_name("test_pong.c")
-RULES = rules_in(SOURCE)
 OWN_Y, OTHER_Y, X, Y, VX, VY, OWN_POINTS, OTHER_POINTS = range(8)
 
 
-@pytest.fixture(scope="module")
-def rules_program(tmp_path_factory):
-    return compile_rules(SOURCE, tmp_path_factory.mktemp("pong"))
-
-
-@pytest.mark.parametrize("rule", RULES)
-def test_rule(rules_program, rule):
-    run_rule(rules_program, rule)
-
-
-def test_every_rule_is_found_in_the_c_file():
-    assert len(RULES) >= 13
-    assert len(set(RULES)) == len(RULES)
+test_rule = rule_test(__file__)
 
 
 def test_first_observation():

@@ -2,33 +2,18 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pufferlib_ocean.testing import Random, compile_rules, play, rules_in, run_rule
+from pufferlib_ocean.testing import Random, assert_equals_twin, play, rule_test
 from pufferlib_ocean.tetris import Tetris
 
-SOURCE = Path(__file__).with_name("test_tetris.c")
 NONE, LEFT, RIGHT, TURN, SOFT_DROP, HARD_DROP, HOLD = range(7)
 
 
-@pytest.fixture(scope="module")
-def rules_program(tmp_path_factory):
-    return compile_rules(SOURCE, tmp_path_factory.mktemp("tetris"))
-
-
-@pytest.mark.parametrize("rule", rules_in(SOURCE))
-def test_rule(rules_program, rule):
-    run_rule(rules_program, rule)
-
-
-def test_every_rule_is_found_in_the_c_file():
-    assert len(rules_in(SOURCE)) >= 19
-    assert SOURCE.read_text().count("TEST(test_") == len(rules_in(SOURCE))
+test_rule = rule_test(__file__)
 
 
 # ---------------------------------------------------------------- a slow twin, written from the rules
@@ -166,15 +151,8 @@ def fields(draw):
 def test_equals_the_slow_twin_in_every_bit(arguments, seed, favourites):
     """Random actions; `favourites` come more often, so that pieces are turned at walls, dropped and held."""
     env = Tetris(**arguments)
-    twin, rng = Twin(env.args, seed), np.random.default_rng(seed)
-    assert env.reset(seed=[seed])[0][0].tolist() == twin.seen().tolist()
-    for action in rng.choice([*range(7), *favourites * 5], 70):
-        seen, reward, terminal, truncated, final = twin.step(action)
-        env.step(np.array([action]))
-        assert env.observations[0].tolist() == seen.tolist()
-        assert (env.rewards[0], env.terminals[0], env.truncations[0]) == (reward, terminal, truncated)
-        if final is not None:
-            assert env.final_observations[0].tolist() == final.tolist()
+    actions = np.random.default_rng(seed).choice([*range(7), *favourites * 5], 70)
+    assert_equals_twin(env, Twin(env.args, seed), seed, actions)
 
 
 @settings(max_examples=6, deadline=None)

@@ -2,30 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
-import pytest
 
-from pufferlib_ocean.testing import compile_rules, play, random_actions, rules_in, run_rule
+from pufferlib_ocean.testing import play, random_actions, rule_test
 from pufferlib_ocean.tower_climb import TowerClimb
 
-SOURCE = Path(__file__).with_name("test_tower_climb.c")
-
-
-@pytest.fixture(scope="module")
-def rules_program(tmp_path_factory):
-    return compile_rules(SOURCE, tmp_path_factory.mktemp("tower_climb"))
-
-
-@pytest.mark.parametrize("rule", rules_in(SOURCE))
-def test_rule(rules_program, rule):
-    run_rule(rules_program, rule)
-
-
-def test_every_rule_is_found_in_the_c_file():
-    assert len(rules_in(SOURCE)) >= 12
-    assert SOURCE.read_text().count("TEST(test_") == len(rules_in(SOURCE))
+test_rule = rule_test(__file__)
 
 
 def test_map_seeds_make_different_towers_and_the_same_seed_the_same():
