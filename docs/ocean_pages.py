@@ -87,10 +87,11 @@ def page(game: str, measured: dict[str, Any], learnt: dict[str, list[str]]) -> s
 
 
 def opening_comment(header: Path) -> str:
-    """What a header says of the game, above its first line of code."""
+    """What a header says of the game, above its first line of code; its list of other headers, which is indented, is left out."""
     found = re.match(r"/\*(.*?)\*/", header.read_text(encoding="utf-8"), re.DOTALL)
     lines = [re.sub(r"^ \* ?", "", line.strip("\n")) for line in (found[1] if found else "").splitlines()]
-    return plain("\n".join(line.strip() for line in lines).strip())
+    told = "\n".join(line.strip() for line in lines if not line.startswith("    "))
+    return plain(re.sub(r"\n{3,}", "\n\n", told).strip())
 
 
 def plain(text: str) -> str:

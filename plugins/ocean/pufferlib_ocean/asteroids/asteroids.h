@@ -1,4 +1,4 @@
-/* Asteroids: a ship that keeps its momentum shoots rocks, which split.
+/* Asteroids: a ship that keeps its momentum shoots rocks, which split, on a torus of size 1 x 1 (y down, angles clockwise).
  *
  *     asteroids_world.h  rocks, shots, the ship, and vectors on the torus
  *     asteroids_draw.h   the picture */

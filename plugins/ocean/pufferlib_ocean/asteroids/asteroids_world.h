@@ -1,4 +1,4 @@
-/* What asteroids is made of: rocks, shots and a ship on a torus of size 1 x 1 (y down, angles clockwise).
+/* What asteroids is made of: rocks, shots, a ship, and vectors between points of the torus.
  *
  * Rocks are a dense list: when one is gone, the last takes its place. */
 #ifndef ASTEROIDS_WORLD_H

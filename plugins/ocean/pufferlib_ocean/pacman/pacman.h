@@ -1,8 +1,9 @@
 /* Pacman: eat everything in a maze with four ghosts, who flee and can be eaten for a while after a power pellet.
  *
+ *     pacman_maze.h  the maze
+ *
  * All move by whole cells, the player first, so one who walks into a ghost that comes the other way touches it. Ghosts
- * wait in their house, which nobody can walk into, and are put onto the cell above its door when their time has come.
- * The maze stands in pacman_maze.h. */
+ * wait in their house, which nobody can walk into, and are put onto the cell above its door when their time has come. */
 #ifndef PACMAN_H
 #define PACMAN_H
 

@@ -1,7 +1,9 @@
 /* Rware: robots in a warehouse carry requested shelves to the goals, and bring them back to a free place.
  *
  *     rware_world.h  robots, shelves, cells
- *     rware_draw.h   the picture */
+ *     rware_draw.h   the picture
+ *
+ * A shelf stands in a cell or is carried by a robot; each cell that a shelf had at the start is a home. */
 #ifndef RWARE_H
 #define RWARE_H
 

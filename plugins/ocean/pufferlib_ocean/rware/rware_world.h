@@ -1,7 +1,6 @@
-/* What a warehouse is made of: robots, shelves, cells with flags.
+/* What a warehouse is made of: robots, shelves and cells.
  *
- * A shelf stands in a cell or is carried by a robot; each cell that a shelf had at the start is a home. The grid has a
- * border of one cell. Its cells hold flags, so that what a robot sees of its surroundings is nine table look-ups. */
+ * The grid has a border of one cell. Its cells hold flags, so that what a robot sees of its surroundings is nine table look-ups. */
 #ifndef RWARE_WORLD_H
 #define RWARE_WORLD_H
 
