@@ -21,7 +21,8 @@ import ocean_pages
 import thirdparty_pages
 
 from pufferlib.config import run_config, self_play_config, train_config, wrappers_config
-from pufferlib.plugins import hookspecs, loader, specs
+from pufferlib.config.logger_settings import settings_of_logger
+from pufferlib.plugins import hookspecs, loader, registry, specs
 
 DOCS = Path(__file__).parent
 BLOCK = re.compile(r"(<!-- generated: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
@@ -116,8 +117,18 @@ def policy() -> str:
 
 def run() -> str:
     return settings(
-        run_config.RunConfig, "", skip=("env_name", "vec", "train", "policy", "schedule", "self_play", "wrappers", "env")
+        run_config.RunConfig, "", skip=("env_name", "vec", "train", "policy", "schedule", "self_play", "wrappers", "loggers", "env")
     )
+
+
+def loggers() -> str:
+    """One row for each setting of each logger of plugins/loggers."""
+    rows = ["| flag | default | meaning |", "|---|---|---|"]
+    for spec in next(plugin.records for plugin in registry().plugins() if plugin.name == "loggers"):
+        for name, setting in settings_of_logger(spec.name).items() if spec.kind == "logger" else ():
+            default = "auto" if setting.default is None else "none" if setting.default == [] else str(setting.default)
+            rows.append(f"| `{run_config.flag(f'loggers.{spec.name}.{name}')}` | {default.lower()} | {cell(setting.help)} |")
+    return "\n".join(rows) + "\n"
 
 
 def self_play() -> str:
@@ -171,7 +182,7 @@ def paragraphs(text: str) -> str:
 
 TABLES: dict[str, Callable[[], str]] = {
     "train": train, "vec": vec, "wrappers": wrappers, "policy": policy, "run": run,
-    "self_play": self_play, "hooks": hooks, "records": records, "ocean": ocean_pages.speeds,
+    "self_play": self_play, "loggers": loggers, "hooks": hooks, "records": records, "ocean": ocean_pages.speeds,
 }  # fmt: skip
 
 
