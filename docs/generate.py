@@ -116,9 +116,8 @@ def policy() -> str:
 
 
 def run() -> str:
-    return settings(
-        run_config.RunConfig, "", skip=("env_name", "vec", "train", "policy", "schedule", "self_play", "wrappers", "loggers", "env")
-    )
+    apart = ("vec", "train", "policy", "schedule", "self_play", "wrappers", "loggers", "env")
+    return settings(run_config.RunConfig, "", skip=("env_name", *apart))
 
 
 def loggers() -> str:
