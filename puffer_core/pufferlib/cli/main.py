@@ -54,11 +54,9 @@ BUILT_IN = {
     "check": Command("pufferlib.cli.check:run", "check that an environment or a plugin keeps its contract"),
     "new": Command("pufferlib.cli.new:run", "make a new game or a new plugin, ready to build, test and train"),
 }
-HEAD = "usage: puffer COMMAND ...\n\nTrain and watch agents at millions of environment steps per second.\n"
+HEAD = "usage: puffer COMMAND ...   (train and watch agents at millions of environment steps per second)\n"
 EXAMPLES = """\
   puffer train ocean-breakout                     train with the tuned preset
-  puffer train ocean-squared --train.total-timesteps 1e6 --tag first
-  puffer train --resume runs/ocean-breakout/...   go on where it stopped
   puffer play runs/ocean-breakout/...             watch the policy; take over with the keyboard
   puffer COMMAND --help                           all settings of a command
 """
@@ -68,8 +66,8 @@ def commands() -> dict[str, Command]:
     """The built-in commands and those of plugins."""
     from pufferlib.plugins import registry
 
-    extra = {spec.name: Command(spec.target, spec.summary) for spec in registry().commands()}
-    return {**extra, **BUILT_IN}
+    extra = {spec.name: Command(spec.target, spec.summary) for spec in registry().commands() if spec.name not in BUILT_IN}
+    return {**BUILT_IN, **extra}
 
 
 def page() -> str:
