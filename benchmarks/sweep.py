@@ -4,14 +4,20 @@ python benchmarks/sweep.py [--seeds 20] [--budget 5] [--jobs 2] [--only cliff] [
 
 Three synthetic landscapes (sweep_landscapes.py) with known optima. Every method searches the same unit cube, so that none has
 better ranges; a method may spend `--budget` times what the best settings' run costs, failed runs included. The best score is the
-noise-free one of the trial that looked best. Prints tables with medians over seeds, and how often Protein is ahead of each; then the
-time of a suggestion after 300 trials.
+noise-free one of the trial that looked best. Prints tables with medians over seeds, and how often Protein is ahead of each; then
+the time of a suggestion after 300 trials.
+
+python benchmarks/sweep.py --real ocean-squared ocean-cartpole [--seeds 3] [--cost 1e7]
+
+Sweeps of real training on the CPU, one thread a trial, each method given the same number of agent-steps in all. Costs are steps,
+not seconds, so that a busy machine changes nothing.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
+import tempfile
 import time
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
@@ -87,10 +93,8 @@ def compare(args: argparse.Namespace) -> None:
                 continue
             top = landscape.score(landscape.best)
             cost = landscape.cost(landscape.best)
-            print(
-                f"\n{landscape.name}: {len(landscape.space)} parameters, optimum {top:.3f} at {cost:.0f} s a run; {args.seeds} seeds"
-            )
-            print(f"budget {args.budget:g} such runs\n")
+            print(f"\n{landscape.name}: {len(landscape.space)} parameters, optimum {top:.3f} at {cost:.0f} s a run")
+            print(f"budget {args.budget:g} such runs, {args.seeds} seeds\n")
             head = [f"best at {mark:.0%}" for mark in MARKS]
             print(f"| method | trials | {' | '.join(head)} | protein ahead at {' / '.join(f'{m:.0%}' for m in MARKS)} |")
             print("|---" * (len(MARKS) + 3) + "|")
@@ -125,20 +129,60 @@ def suggestion_time() -> None:
         start = time.perf_counter()
         landscape.space.suggest(study.ask())
         times.append(1000 * (time.perf_counter() - start))
+    first, then = times[0], np.median(times[1:])
     print(
-        f"\nsuggestion after 300 trials, {len(landscape.space)} parameters: first {times[0]:.0f} ms (a fit), then {np.median(times[1:]):.0f} ms"
+        f"\nsuggestion after 300 trials, {len(landscape.space)} parameters: first {first:.0f} ms (with a fit), then {then:.0f} ms"
     )
+
+
+REAL_SPACE = {
+    "train.learning_rate": {"distribution": "log_normal", "min": 1e-5, "max": 1e-1},
+    "train.gamma": {"distribution": "logit_normal", "min": 0.8, "max": 0.9999},
+    "train.gae_lambda": {"distribution": "logit_normal", "min": 0.6, "max": 0.995},
+    "train.update_epochs": {"distribution": "int_uniform", "min": 1, "max": 4},
+    "train.total_timesteps": {"distribution": "int_log_normal", "min": 50_000, "max": 1_000_000},
+}
+
+
+def real_sweep(env: str, method: str, seed: int, budget: float) -> tuple[float, int]:
+    """Best score and number of trials of one sweep whose trials take `budget` agent-steps together."""
+    from pufferlib_sweep.api import Protein
+
+    settings = {"train.device": "cpu", "train.seed": seed, "vec.num_workers": 1}
+    with tempfile.TemporaryDirectory() as folder:
+        sweep = Protein(
+            env, REAL_SPACE, 1000, settings=settings, run_dir=folder + "/sweep",
+            method=method, seed=seed, cost="steps", max_cost=budget, defaults=False,
+        )  # fmt: skip
+        result = sweep.optimize()
+        return float(result.best_score or 0.0), len(result.trials)
+
+
+def compare_real(args: argparse.Namespace) -> None:
+    for env in args.real:
+        print(f"\n{env}: {args.cost:,.0f} agent-steps a sweep, {args.seeds} seeds\n")
+        print("| method | trials | best score, median | by seed |\n|---|---|---|---|")
+        for method in ("protein", "tpe", "random"):
+            done = [real_sweep(env, method, seed, args.cost) for seed in range(1, args.seeds + 1)]
+            scores, counts = [score for score, _ in done], [count for _, count in done]
+            by_seed = ", ".join(f"{score:.3f}" for score in scores)
+            print(f"| {method} | {np.median(counts):.0f} | {np.median(scores):.3f} | {by_seed} |", flush=True)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--seeds", type=int, default=20)
+    parser.add_argument("--seeds", type=int, help="20; with --real 3")
+    parser.add_argument("--real", nargs="+", default=[], metavar="ENV", help="sweeps of these envs in place of the landscapes")
+    parser.add_argument("--cost", type=float, default=1e7, help="agent-steps of a real sweep")
     parser.add_argument("--budget", type=float, default=5, help="in runs of the best settings")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--only", nargs="*", help="names of landscapes")
     parser.add_argument("--methods", nargs="*", default=list(METHODS), choices=list(METHODS))
     args = parser.parse_args()
+    args.seeds = args.seeds or (3 if args.real else 20)
     optuna.logging.set_verbosity(optuna.logging.ERROR)
+    if args.real:
+        return compare_real(args)
     compare(args)
     suggestion_time()
 

@@ -95,7 +95,7 @@ def cliff(v: dict[str, Any]) -> tuple[float, float, float, bool]:
 
 
 def two_basins(v: dict[str, Any]) -> tuple[float, float, float, bool]:
-    """A wide basin (far-sighted, careful updates) whose ceiling is 0.75, and a narrow one (short-sighted, bold) that reaches 1."""
+    """A wide basin (far-sighted, careful) whose ceiling is 0.75, and a narrow one (short-sighted, bold) that reaches 1."""
     lr, ent, gamma = v["train.learning_rate"], v["train.ent_coef"], 1 - v["train.gamma"]
     wide = 0.75 * math.exp(-off(lr, 3e-4, 2.5) / 2 - off(gamma, 0.003, 1.5) / 4 - off(ent, 3e-3, 3.0) / 4)
     narrow = math.exp(-off(lr, 1e-2, 1.0) / 2 - off(gamma, 0.03, 0.8) / 2 - off(ent, 3e-4, 2.0) / 4)
