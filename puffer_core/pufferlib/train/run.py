@@ -334,7 +334,7 @@ class Session(Loop):
         if drawn:
             print(f"curve     {relative(self.run_dir.curve_file)}")
         for name, place in self.loggers.places:
-            print(f"{name:<9} {place}")
+            print(f"{name:<8}  {place}")
         print(f"watch     puffer play {relative(self.run_dir.path)}", flush=True)
 
 
