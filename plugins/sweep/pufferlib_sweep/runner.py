@@ -6,10 +6,11 @@ trials' numbers, so none is there twice.
 
 from __future__ import annotations
 
+import contextlib
 import signal
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from types import FrameType, TracebackType
@@ -146,7 +147,7 @@ class Sweep:
 
     def look(self, work: AtWork, signals: Signals) -> None:
         """Record what is new of a trial."""
-        with signals.breaking():
+        with signals.breaking(work.task.blocks):
             outcome = work.task.poll()
         if outcome is not None:
             self.at_work.remove(work)
@@ -257,20 +258,14 @@ class Signals:
         if self.breaks:
             raise KeyboardInterrupt
 
-    def breaking(self) -> _Breaking:
+    @contextlib.contextmanager
+    def breaking(self, breaks: bool) -> Iterator[None]:
         """For what may take long, such as a function of the user's own."""
-        return _Breaking(self)
-
-
-class _Breaking:
-    def __init__(self, signals: Signals) -> None:
-        self.signals = signals
-
-    def __enter__(self) -> None:
-        self.signals.breaks = True
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        self.signals.breaks = False
+        self.breaks = breaks
+        try:
+            yield
+        finally:
+            self.breaks = False
 
 
 def directory_name(number: int, trials: Path) -> str:

@@ -25,6 +25,8 @@ class Task(Protocol):
     """The process group to look for should this process be killed; 0: there is none on this machine."""
     place: str
     """Where its runs lie, relative to the sweep's directory; empty for a function."""
+    blocks: bool
+    """Whether `poll` is where the work is done, which Ctrl-C has to break."""
 
     def poll(self) -> Outcome | None:
         """How it ended, or None while it goes on. Raises ConfigError where no trial could ever do better."""
@@ -41,6 +43,8 @@ class Task(Protocol):
 
 class TrainTask:
     """Training with the settings of one trial, `seeds_per_trial` times one after the other."""
+
+    blocks = False
 
     def __init__(self, plan: Plan, name: str, values: Mapping[str, Any], metric: str, launcher: Launcher, slot: int) -> None:
         self.plan, self.name, self.values, self.metric = plan, name, values, metric
@@ -120,6 +124,7 @@ class FunctionTask:
 
     group = 0
     place = ""
+    blocks = True
 
     def __init__(self, objective: Objective, values: Mapping[str, Any]) -> None:
         self.objective, self.values = objective, dict(values)
@@ -151,6 +156,7 @@ class IsolatedTask:
     """A function of the user's own, called in a process of its own that a crash or a hang harms alone."""
 
     place = ""
+    blocks = False
 
     def __init__(self, objective: Objective, values: Mapping[str, Any], timeout_s: float = 0.0) -> None:
         methods = multiprocessing.get_all_start_methods()

@@ -4,13 +4,14 @@ import json
 import math
 import os
 import signal
+import sys
 import time
 
 import optuna
 import pytest
 
 from pufferlib import Protein
-from pufferlib_sweep.process import members
+from pufferlib_sweep.process import LocalRun, members
 from pufferlib_sweep.study import counts
 
 SPACE = {
@@ -125,6 +126,30 @@ def test_what_a_crashed_trial_leaves_behind_is_gone_before_the_next(sweep, load,
     for number in (0, 1):
         child = int((tmp_path / "sweep" / f"left-{number}").read_text())
         assert not alive(child)
+
+
+def test_a_killed_process_is_told_from_one_that_gave_up(tmp_path):
+    def ended(code):
+        run = LocalRun([sys.executable, "-c", code], tmp_path, tmp_path / "log")
+        while run.ended() is None:
+            time.sleep(0.01)
+        run.close()
+        return run.ended()
+
+    assert ended("import os; os.kill(os.getpid(), 9)") == "killed by SIGKILL, perhaps for want of memory"
+    assert ended("print('puffer: no such env\\ntraceback'); raise SystemExit(2)") == "no such env"
+    assert ended("pass") == ""
+
+
+def test_ctrl_c_breaks_a_function(monkeypatch):
+    def interrupted(params):
+        signal.raise_signal(signal.SIGINT)
+        return 1.0
+
+    protein = Protein(interrupted, SPACE, num_trials=2, method="random")
+    with pytest.raises(KeyboardInterrupt):
+        protein.optimize()
+    assert [trial.user_attrs.get("failure") for trial in protein.study.trials] == ["interrupted", None]  # the second waits
 
 
 def alive(pid):
