@@ -69,32 +69,35 @@ static inline int cardtriad_init(Cardtriad *g, const CardtriadArgs *args, void *
 
 /* ---------------------------------------------------------------- observation */
 
-static inline void cardtriad_observe(const Cardtriad *g, void *base) {
+static inline void cardtriad_observe_as(const Cardtriad *g, int side, float *obs) {
     static const float owners[2][4] = {{1.0f, -1.0f, 0.0f, 0.0f}, {-1.0f, 1.0f, 0.0f, 0.0f}}; /* by side, then code */
-    for (int side = 0; side < g->turns.rows; side++) {
-        float *obs = (float *)base + CARDTRIAD_OBS * side;
-        /* The spare number lands on `to_move`. Blocks are a few moves each; as a whole, compilers make it a slow string
-         * instruction. */
-        for (int at = 0; at < CARDTRIAD_VIEW_PADDED; at += CARDTRIAD_BLOCK)
-            memcpy(obs + at, g->view + at, CARDTRIAD_BLOCK * sizeof(float));
-        if (side == 1) { /* hands change places */
-            memcpy(obs, g->view + CARDTRIAD_HAND_SLOTS, CARDTRIAD_HAND_SLOTS * sizeof(float));
-            memcpy(obs + CARDTRIAD_HAND_SLOTS, g->view, CARDTRIAD_HAND_SLOTS * sizeof(float));
-        }
-        for (int row = 0; row < 3; row++) {
-            const uint8_t *owner = g->owner + cardtriad_lanes[3 * row];
-            float *slots = obs + CARDTRIAD_BOARD_AT + 3 * CARDTRIAD_SLOT * row;
-            slots[0] = owners[side][owner[0]];
-            slots[CARDTRIAD_SLOT] = owners[side][owner[1]];
-            slots[2 * CARDTRIAD_SLOT] = owners[side][owner[2]];
-        }
-        if (!g->args.open)
-            for (int card = 0; card < CARDTRIAD_HAND; card++)
-                memset(obs + CARDTRIAD_HAND_SLOTS + CARDTRIAD_SLOT * card + 1, 0, CARDTRIAD_SIDES * sizeof(float));
-        obs[CARDTRIAD_VIEW] = (float)(side == g->turns.to_move);
-        obs[CARDTRIAD_VIEW + 1] = (float)(side == g->turns.first);
-        obs[CARDTRIAD_VIEW + 2] = (float)(side == 0 ? g->lead : -g->lead) / 9.0f;
+    /* The spare number lands on `to_move`. Blocks are a few moves each; as a whole, compilers make it a slow string
+     * instruction. */
+    for (int at = 0; at < CARDTRIAD_VIEW_PADDED; at += CARDTRIAD_BLOCK)
+        memcpy(obs + at, g->view + at, CARDTRIAD_BLOCK * sizeof(float));
+    if (side == 1) { /* hands change places */
+        memcpy(obs, g->view + CARDTRIAD_HAND_SLOTS, CARDTRIAD_HAND_SLOTS * sizeof(float));
+        memcpy(obs + CARDTRIAD_HAND_SLOTS, g->view, CARDTRIAD_HAND_SLOTS * sizeof(float));
     }
+    for (int row = 0; row < 3; row++) {
+        const uint8_t *owner = g->owner + cardtriad_lanes[3 * row];
+        float *slots = obs + CARDTRIAD_BOARD_AT + 3 * CARDTRIAD_SLOT * row;
+        slots[0] = owners[side][owner[0]];
+        slots[CARDTRIAD_SLOT] = owners[side][owner[1]];
+        slots[2 * CARDTRIAD_SLOT] = owners[side][owner[2]];
+    }
+    if (!g->args.open)
+        for (int card = 0; card < CARDTRIAD_HAND; card++)
+            memset(obs + CARDTRIAD_HAND_SLOTS + CARDTRIAD_SLOT * card + 1, 0, CARDTRIAD_SIDES * sizeof(float));
+    /* Differences of sides, since compilers make branches of comparisons, and who began cannot be predicted. */
+    obs[CARDTRIAD_VIEW] = (float)(1 - (side ^ g->turns.to_move));
+    obs[CARDTRIAD_VIEW + 1] = (float)(1 - (side ^ g->turns.first));
+    obs[CARDTRIAD_VIEW + 2] = (float)(side == 0 ? g->lead : -g->lead) / 9.0f;
+}
+
+static inline void cardtriad_observe(const Cardtriad *g, void *base) {
+    cardtriad_observe_as(g, 0, (float *)base);
+    if (g->turns.rows == 2) cardtriad_observe_as(g, 1, (float *)base + CARDTRIAD_OBS);
 }
 
 /* What the side to move may do: any card that it still holds on any empty cell. The product puts the nine bits of empty cells at
