@@ -68,6 +68,40 @@ def assert_equals_twin(env: NativeEnv, twin: OneRowTwin, seed: int, actions: Ite
             assert env.final_observations[0].tolist() == np.asarray(final).tolist()
 
 
+class TwoSidedTwin(Protocol):
+    """A game of two sides that move in turn (turns.h), written again in Python; it has one row or two."""
+
+    def seen(self, row: int, /) -> list[float]: ...
+
+    def mask(self, row: int, /) -> list[int]: ...
+
+    def step(self, actions: list[int], /) -> tuple[list[float], bool, bool, list[list[float]]]:
+        """Rewards, terminal, truncated, and what each row saw last."""
+
+
+def assert_equals_two_sided_twin(env: NativeEnv, twin: TwoSidedTwin, seed: int, careless: float, steps: int) -> None:
+    """Play both, the game from a reset with `seed`, and assert that they agree in every number.
+
+    careless: the share of actions that are any at all; the others are legal
+    """
+    masks, size = env.action_masks, env.action_mask_size
+    assert masks is not None
+    observations, _ = env.reset(seed=[seed])
+    rng = np.random.default_rng(seed)
+    for _ in range(steps):
+        for row in range(env.num_agents):
+            assert observations[row].tolist() == twin.seen(row)
+            assert masks[row].tolist() == twin.mask(row)
+        actions = [int(rng.choice(size if rng.random() < careless else np.flatnonzero(mask))) for mask in masks]
+        rewards, terminal, truncated, finals = twin.step(actions)
+        observations, *_ = env.step(np.array(actions))
+        assert env.rewards.tolist() == rewards
+        assert env.terminals.tolist() == [terminal] * env.num_agents
+        assert env.truncations.tolist() == [truncated] * env.num_agents
+        if terminal or truncated:
+            assert env.final_observations.tolist() == finals
+
+
 class Random(Pcg32):
     """The games' random numbers, for twins in Python."""
 

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pufferlib_ocean.checkers import Checkers
-from pufferlib_ocean.testing import Random, play, rule_test
+from pufferlib_ocean.testing import Random, assert_equals_two_sided_twin, play, rule_test
 
 DIRECTIONS = ((-1, -1), (-1, 1), (1, 1), (1, -1))
 """(row, column) as a side sees it: up left, up right, down right, down left."""
@@ -197,25 +197,8 @@ arguments = st.fixed_dictionaries(
 @settings(max_examples=30, deadline=None)
 @given(arguments, st.integers(0, 2**63), st.sampled_from([0.0, 0.02, 0.5]))
 def test_equals_the_slow_twin_in_every_bit(arguments, seed, careless):
-    """Random legal actions, of which the share `careless` is any action at all."""
     env = Checkers(**arguments)
-    observations, _ = env.reset(seed=[seed])
-    twin = Twin(env.args, seed)
-    rng = np.random.default_rng(seed)
-    for _ in range(120 if env.args.opponent == "self" else 50):
-        for row in range(env.num_agents):
-            assert observations[row].tolist() == twin.seen(row)
-            assert env.action_masks[row].tolist() == twin.mask(row)
-        actions = [
-            int(rng.integers(0, 128)) if rng.random() < careless else int(rng.choice(np.flatnonzero(m))) for m in env.action_masks
-        ]
-        rewards, terminal, truncated, finals = twin.step(actions)
-        observations, *_ = env.step(np.array(actions))
-        assert env.rewards.tolist() == rewards
-        assert env.terminals.tolist() == [terminal] * env.num_agents
-        assert env.truncations.tolist() == [truncated] * env.num_agents
-        if terminal or truncated:
-            assert env.final_observations.tolist() == finals
+    assert_equals_two_sided_twin(env, Twin(env.args, seed), seed, careless, 120 if env.args.opponent == "self" else 50)
 
 
 @pytest.mark.parametrize("agent", [0, 1])
