@@ -38,8 +38,8 @@ MARKS = (0.25, 0.5, 1.0)
 METHODS: dict[str, Callable[[SearchSpace, int], BaseSampler]] = {
     "protein": lambda space, seed: ProteinSampler(space, seed=seed),
     "protein, no curves": lambda space, seed: ProteinSampler(space, seed=seed, curve_points=0),
-    "tpe": lambda space, seed: TPESampler(seed=seed),
-    "tpe, multivariate": lambda space, seed: TPESampler(seed=seed, multivariate=True, constant_liar=True),
+    "tpe": lambda space, seed: TPESampler(seed=seed, multivariate=True, constant_liar=True),  # Optuna 5's defaults
+    "tpe, independent": lambda space, seed: TPESampler(seed=seed, multivariate=False, constant_liar=False),
     "random": lambda space, seed: RandomSampler(seed=seed),
 }
 

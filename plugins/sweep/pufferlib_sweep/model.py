@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Callable
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,37 +19,29 @@ COST_POINTS = 128
 """Observations in the model of the cost, which is smooth and nearly without noise."""
 REFIT_GROWTH = 1.15
 """Hyperparameters are fitted anew when there are so many times the observations of the last fit."""
-CACHE_SIZE = 64
 
 
-class ThetaCache:
-    """Hyperparameters by the data that they were fitted to. They follow from the data alone, so it only saves time."""
+def theta_for(
+    points: Floats,
+    values: Floats,
+    *,
+    prepare: Callable[[Floats], Floats] = np.asarray,
+    linear: bool = False,
+    noise: float = 0.01,
+) -> Floats:
+    """Hyperparameters for the longest of some prefixes of the data, so that most new trials cost no new fit."""
+    head = refit_size(len(points))
+    points, values = points[:head], prepare(values[:head])
+    if head > FIT_POINTS:
+        chosen = np.sort(np.random.default_rng(head).permutation(head)[:FIT_POINTS])
+        points, values = points[chosen], values[chosen]
+    return known_theta(points.tobytes(), values.tobytes(), points.shape[1], linear, noise)
 
-    def __init__(self) -> None:
-        self.known: OrderedDict[bytes, Floats] = OrderedDict()
 
-    def fit(
-        self,
-        points: Floats,
-        values: Floats,
-        *,
-        prepare: Callable[[Floats], Floats] = np.asarray,
-        linear: bool = False,
-        noise: float = 0.01,
-    ) -> Floats:
-        """Hyperparameters for the longest of some prefixes of the data, so that most new trials cost no new fit."""
-        head = refit_size(len(points))
-        points, values = points[:head], prepare(values[:head])
-        if head > FIT_POINTS:
-            chosen = np.sort(np.random.default_rng(head).permutation(head)[:FIT_POINTS])
-            points, values = points[chosen], values[chosen]
-        key = points.tobytes() + values.tobytes() + bytes([linear])
-        if key not in self.known:
-            self.known[key] = fit_theta(points, values, linear=linear, noise=noise)
-            if len(self.known) > CACHE_SIZE:
-                self.known.popitem(last=False)
-        self.known.move_to_end(key)
-        return self.known[key]
+@lru_cache(maxsize=64)
+def known_theta(points: bytes, values: bytes, dimensions: int, linear: bool, noise: float) -> Floats:
+    """`fit_theta`, remembered. It follows from the data alone, so this only saves time."""
+    return fit_theta(np.frombuffer(points).reshape(-1, dimensions), np.frombuffer(values), linear=linear, noise=noise)
 
 
 def refit_size(count: int) -> int:
@@ -67,14 +59,14 @@ class Model:
     that parallel trials spread.
     """
 
-    def __init__(self, history: History, space: SearchSpace, cache: ThetaCache, *, max_points: int, rng: np.random.Generator):
+    def __init__(self, history: History, space: SearchSpace, *, max_points: int, rng: np.random.Generator):
         self.space = space
         self.partials = bool(history.partial.any())
         keep = capped(history, max_points, rng)
         points, partial = history.points[keep], history.partial[keep]
         inputs = self.score_inputs(points, partial)
         scores = winsorized(history.scores)
-        theta = cache.fit(self.score_inputs(history.points, history.partial), history.scores, prepare=winsorized)
+        theta = theta_for(self.score_inputs(history.points, history.partial), history.scores, prepare=winsorized)
         self.score = Surrogate(inputs, scores[keep], theta)
         if len(history.pending):
             believed = self.score_inputs(history.pending, np.zeros(len(history.pending), bool))
@@ -89,7 +81,7 @@ class Model:
         if len(known):
             inputs, log_costs = self.inputs(history.points[known]), np.log(history.costs[known])
             every = ~np.isnan(history.costs)
-            theta = cache.fit(self.inputs(history.points[every]), np.log(history.costs[every]), linear=True, noise=0.001)
+            theta = theta_for(self.inputs(history.points[every]), np.log(history.costs[every]), linear=True, noise=0.001)
             self.cost = Surrogate(inputs, log_costs, theta, linear=True)
 
         self.failure: FailureModel | None = None
@@ -98,7 +90,7 @@ class Model:
             order = np.argsort(np.concatenate([history.failed_trials, history.trials[whole]]), kind="stable")
             inputs = self.inputs(np.concatenate([history.failed, history.points[whole]])[order])
             failed = order < len(history.failed)
-            theta = cache.fit(inputs, np.where(failed, 1.0, -1.0), noise=0.1)
+            theta = theta_for(inputs, np.where(failed, 1.0, -1.0), noise=0.1)
             self.failure = FailureModel(inputs[-max_points:], failed[-max_points:], theta)
 
         self.front_points, self.front_scores, self.front_costs = self.smoothed_front(history, keep)

@@ -248,7 +248,7 @@ class IntLogNormal(WholeNumber, LogNormal):
     kind = "int_log_normal"
 
     def snap(self, column: Floats) -> Floats:
-        fine = self.max - self.min > 1000  # one more or less changes nothing
+        fine = self.min >= 1000  # one more or less changes nothing
         return column if fine else np.array([self.to_unit(self.from_unit(u)) for u in column])
 
     def distribution(self) -> BaseDistribution:

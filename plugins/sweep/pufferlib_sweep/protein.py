@@ -34,7 +34,7 @@ from pufferlib.errors import ConfigError
 from .acquisition import best_points, draw_log_cost, prior_points
 from .early_stop import ProteinPruner, should_stop
 from .history import STEPS, History, read_history, sign_of
-from .model import Model, ThetaCache
+from .model import Model
 from .space import Floats, SearchSpace
 
 __all__ = ["ProteinPruner", "ProteinSampler", "should_stop"]
@@ -82,7 +82,6 @@ class ProteinSampler(BaseSampler):
         self.candidates = candidates
         self.max_points = max_points
         self.steps_column = list(space).index(STEPS) if STEPS in space else None
-        self.cache = ThetaCache()
         self.others = RandomSampler(seed=self.seed)
 
     def infer_relative_search_space(self, study: Study, trial: FrozenTrial) -> dict[str, BaseDistribution]:
@@ -116,7 +115,7 @@ class ProteinSampler(BaseSampler):
         whole = int(np.sum(~history.partial))
         if number < self.num_startup or whole < max(2, self.num_startup // 2):
             return self.first_new(self.startup_points(history, number, rng), history, rng)
-        model = Model(history, self.space, self.cache, max_points=self.max_points, rng=rng)
+        model = Model(history, self.space, max_points=self.max_points, rng=rng)
         log_cost = None
         if model.cost is not None:
             log_cost = draw_log_cost(model.front_costs, self.max_cost, rng)

@@ -172,9 +172,9 @@ def test_max_cost_holds():
 
 
 def test_costs_spread_over_the_whole_front():
-    study, _ = run(ProteinSampler(SPACE, seed=1), 50)
+    study, _ = run(ProteinSampler(SPACE, seed=1), 40)
     costs = np.array([trial.user_attrs["cost"] for trial in study.trials[10:]])
-    assert np.quantile(costs, 0.1) < 10 < 60 < np.quantile(costs, 0.9)
+    assert np.quantile(costs, 0.15) < 25 < 100 < np.quantile(costs, 0.85)
 
 
 def test_protein_finds_better_than_random_at_equal_cost():

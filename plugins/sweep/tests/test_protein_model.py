@@ -13,7 +13,7 @@ from scipy import integrate, stats
 
 from pufferlib_sweep.acquisition import log_expected_improvement, perturbed, prior_points
 from pufferlib_sweep.history import read_history
-from pufferlib_sweep.model import Model, ThetaCache, refit_size
+from pufferlib_sweep.model import Model, refit_size
 from pufferlib_sweep.pareto import best_score_within, pareto_front
 from pufferlib_sweep.space import Categorical, IntLogNormal, LogNormal, SearchSpace, Uniform, UniformPow2
 from pufferlib_sweep.surrogate import FailureModel, Surrogate, fit_theta
@@ -183,7 +183,7 @@ def test_choices_become_columns():
             create_trial(value=float(index), params=params, distributions=space.distributions(), user_attrs={"cost": 1.0})
         )
     history = read_history(study, space)
-    model = Model(history, space, ThetaCache(), max_points=100, rng=np.random.default_rng(1))
+    model = Model(history, space, max_points=100, rng=np.random.default_rng(1))
     inputs = model.inputs(history.points)
     assert inputs.shape == (5, 5)
     np.testing.assert_allclose(np.linalg.norm(inputs[0, 1:4] - inputs[1, 1:4]), np.linalg.norm(inputs[0, 1:4] - inputs[2, 1:4]))
@@ -195,8 +195,7 @@ def test_a_running_trial_makes_the_model_surer_there_and_changes_no_mean():
     here = SPACE.to_unit({"train.learning_rate": 2e-3, "train.total_timesteps": 500_000})[None]
     running = trial(TrialState.RUNNING, lr=2e-3, steps=500_000)
     models = [
-        Model(read_history(study_of(*trials), SPACE), SPACE, ThetaCache(), max_points=100, rng=rng)
-        for trials in (done, [*done, running])
+        Model(read_history(study_of(*trials), SPACE), SPACE, max_points=100, rng=rng) for trials in (done, [*done, running])
     ]
     (mean, std), (believed, surer) = (model.predict_score(here) for model in models)
     assert surer[0] < 0.5 * std[0]
@@ -206,7 +205,7 @@ def test_a_running_trial_makes_the_model_surer_there_and_changes_no_mean():
 def test_a_model_is_capped_and_keeps_the_best():
     rng = np.random.default_rng(1)
     done = [trial(value=float(i), cost=1.0 + i, lr=10 ** (-5 + i / 15)) for i in rng.permutation(60)]
-    model = Model(read_history(study_of(*done), SPACE), SPACE, ThetaCache(), max_points=20, rng=rng)
+    model = Model(read_history(study_of(*done), SPACE), SPACE, max_points=20, rng=rng)
     assert len(model.score.process.X_train_) == 20
     assert model.front_costs.max() == 60.0
 
