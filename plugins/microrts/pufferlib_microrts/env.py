@@ -78,7 +78,7 @@ class MicroRTS(PufferEnv):
         self.single_observation_space = spaces.Box(0, 1, self._engine.obs.shape[1:], np.uint8)
         self.single_action_space = spaces.MultiDiscrete(np.tile(heads, cells))
         self.action_mask_size = int(heads.sum()) * cells
-        self._codec = ActionCodec(self.single_action_space)
+        self._choices = np.tile(heads, cells).astype(np.uint32)
         self._begins = np.cumsum([0, *heads[:-1]])
         self._kinds = int(heads[0])
         """How many things a unit can do; a cell whose mask allows none of them has no unit to command."""
@@ -103,8 +103,9 @@ class MicroRTS(PufferEnv):
 
     def step(self, actions: Array) -> tuple[Array, Array, Array, Array, list[dict[str, Any]]]:
         """Step every game. Raises ActionError for a choice that there is not."""
-        shown = self._engine.actions
-        shown[:] = self._codec.decode(actions, self.first_env * self._rows_per_game).reshape(shown.shape)
+        if (actions.view(np.uint32) >= self._choices).any():  # negative numbers are large ones there
+            ActionCodec(self.single_action_space).decode(actions, self.first_env * self._rows_per_game)  # names the row
+        self._engine.actions[:] = actions.reshape(self._engine.actions.shape)
         self._clear()
         raw, over = self._play()
         self._sums += raw
@@ -133,9 +134,10 @@ class MicroRTS(PufferEnv):
             self._engine = None
 
     def _clear(self) -> None:
-        self.rewards[:] = 0
-        self.terminals[:] = self.truncations[:] = False
-        self.masks[:] = True
+        self.rewards.fill(0)
+        self.terminals.fill(False)
+        self.truncations.fill(False)
+        self.masks.fill(True)
 
     def _rows(self, game: int) -> slice:
         return slice(game * self._rows_per_game, (game + 1) * self._rows_per_game)
@@ -186,10 +188,14 @@ class MicroRTS(PufferEnv):
         allowed = self._engine.get_action_mask()
         masks = self.action_masks.reshape(allowed.shape)
         masks[:] = self._idle
-        rows, cells = np.nonzero(allowed[:, :, : self._kinds].any(axis=2))
-        own = allowed[rows, cells] != 0
+        cells = allowed.reshape(-1, allowed.shape[2])
+        kinds = cells[:, : self._kinds]
+        if self._kinds % 2 == 0:
+            kinds = kinds.view(np.int64)  # two at once
+        owned = np.flatnonzero(functools.reduce(np.bitwise_or, kinds.T))  # a third of the time of any(axis=1)
+        own = cells[owned] != 0
         own[:, self._begins] |= ~np.logical_or.reduceat(own, self._begins, axis=1)
-        masks[rows, cells] = own
+        masks.reshape(-1, own.shape[1])[owned] = own
 
 
 def engine(num_envs: int, map_name: str, opponents: Sequence[str], partial_obs: bool) -> Any:

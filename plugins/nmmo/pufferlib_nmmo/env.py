@@ -118,9 +118,10 @@ class NeuralMMO(ParallelEnv):  # type: ignore[misc]
     def _translated(self, observation: Mapping[str, Any]) -> Any:
         if not self._has_targets:
             return observation
-        targets = observation[TARGETS]
+        rest = dict(observation)
+        targets = rest.pop(TARGETS)
         mask = np.concatenate([targets[action][argument] for action, argument in self._paths])
-        return {"observation": {name: part for name, part in observation.items() if name != TARGETS}, "action_mask": mask}
+        return {"observation": rest, "action_mask": mask}
 
     def _figures(self, truncations: Mapping[Any, bool]) -> dict[str, float]:
         agents = len(self.possible_agents)

@@ -168,5 +168,7 @@ class Adapter:
 
 def _split(observation: Mapping[Any, Any]) -> tuple[Any, Any]:
     """The mask, None where it is missing, and the rest."""
+    if len(observation) == 2 and MASK in observation and "observation" in observation:
+        return observation[MASK], observation["observation"]
     rest = {key: value for key, value in observation.items() if key != MASK}
     return observation.get(MASK), rest["observation"] if set(rest) == {"observation"} else rest

@@ -24,7 +24,8 @@ class MaskRows:
         self._places = np.concatenate([begin + np.arange(size) for begin, size in zip(self._heads, own, strict=False)])
         """Where the agent's own choices stand."""
         self._width = sum(joint)
-        self._is_plain = own == joint and len(joint) == 1
+        self._has_all = own == joint
+        self._is_plain = self._has_all and len(joint) == 1
         self.first_only = np.zeros(self._width, np.uint8)
         """For an agent that waits: whatever it does is ignored, so it gets one choice, which then has probability one."""
         self.first_only[self._heads] = 1
@@ -33,7 +34,9 @@ class MaskRows:
     def row(self, mask: Any) -> Array:
         """uint8[width]. Raises EnvValueError for a mask of another size."""
         try:
-            if isinstance(mask, (tuple, list)):
+            if type(mask) is np.ndarray and mask.ndim == 1:
+                flat = mask
+            elif isinstance(mask, (tuple, list)):
                 flat = np.concatenate([np.asarray(part).reshape(-1) for part in mask])
             else:
                 flat = np.asarray(mask).reshape(-1)
@@ -46,7 +49,12 @@ class MaskRows:
         if self._is_plain:
             allowed = (flat != 0).view(np.uint8)
             return allowed if allowed.any() else self.first_only
-        row = np.zeros(self._width, np.uint8)
-        row[self._places] = flat != 0
-        row[self._heads[np.maximum.reduceat(row, self._heads) == 0]] = 1
+        if self._has_all:
+            row = (flat != 0).view(np.uint8)
+        else:
+            row = np.zeros(self._width, np.uint8)
+            row[self._places] = flat != 0
+        heads = np.maximum.reduceat(row, self._heads)
+        if np.count_nonzero(heads) < len(heads):
+            row[self._heads[heads == 0]] = 1
         return row

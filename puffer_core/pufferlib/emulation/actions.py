@@ -20,6 +20,7 @@ from gymnasium import spaces
 
 from pufferlib.buffers import Array
 from pufferlib.errors import ActionError, SpaceError
+from pufferlib.native._emulation import choose
 from pufferlib.structure import Path, fixed_leaves, path_text
 
 TABLE_SIZE = 4096
@@ -58,11 +59,13 @@ class ActionCodec:
     def decode(self, actions: Array, first_row: int = 0) -> Any:
         """One entry per row (int32 or float32), as the env takes it. ActionError names the row, counted from `first_row`."""
         space = self.env_space
+        if self._table and actions.itemsize == 4 and actions.flags.c_contiguous:
+            if (chosen := choose(self._table, actions)) is not None:
+                return chosen
+            self._refuse(actions, (actions < 0) | (actions >= self._sizes), first_row)
         if isinstance(space, spaces.Discrete):
             if actions.view(np.uint32).max() >= self._sizes:  # negative numbers are large ones there
                 self._refuse(actions, (actions < 0) | (actions >= self._sizes), first_row)
-            if self._table:
-                return [self._table[choice] for choice in actions.tolist()]
             return list((actions.astype(np.int64) + int(space.start)).astype(space.dtype))
         if isinstance(self.space, spaces.Box):
             if np.isnan(actions).any():
@@ -100,6 +103,8 @@ def _own(space: Any, columns: Array, first: int) -> tuple[Any, int]:
         if isinstance(space, spaces.Tuple):
             return rows, end
         keys = tuple(space.spaces)
+        if len(keys) == 1:
+            return [{keys[0]: value} for value in parts[0]], end
         return [dict(zip(keys, values, strict=False)) for values in rows], end
     end = first + _numbers(space)
     if isinstance(space, spaces.Discrete):

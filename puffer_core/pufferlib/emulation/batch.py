@@ -116,7 +116,8 @@ class EmulatedBatch(PufferEnv):
             )
         except Exception as error:
             self._blame_step(error, self._stepper.index, self._stepper.result)
-        check_rewards(self.rewards, 1, self.first_env)
+        if not self._stepper.all_finite:
+            check_rewards(self.rewards, 1, self.first_env)
         self.check(observations, 1, self.first_env)
         self._time += 1
         for info in said.values():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import numpy as np
@@ -11,8 +12,6 @@ from pufferlib.buffers import Array
 from pufferlib.errors import EnvTypeError, EnvValueError
 from pufferlib.structure import Leaf, path_text
 
-TABLE_SIZE = 4096
-"""Choices up to this many have their bytes ready."""
 PYTHON = (bool, int, float, list, tuple)
 NAME = "observation"
 
@@ -25,18 +24,17 @@ class LeafWriter:
         self.name = path_text(NAME, leaf.path)
         self.shape = leaf.shape
         self.dtype = leaf.dtype if isinstance(leaf.space, spaces.Box) else None
-        self._first, self._table = 0, []
+        self._first = self._choices = 0
         space = leaf.space
-        if isinstance(space, spaces.Discrete) and space.n <= TABLE_SIZE:
-            self._first = int(space.start)
-            self._table = [np.array(code, leaf.dtype).tobytes() for code in range(int(space.n))]
+        if isinstance(space, spaces.Discrete) and leaf.dtype.kind in "iu":
+            self._first, self._choices = int(space.start), int(space.n)
 
     def pack(self, value: Any) -> bytes:
         """The leaf's bytes. Raises EnvTypeError or EnvValueError, whose text follows "env 3 "."""
-        if self._table and isinstance(value, (int, np.integer)) and not isinstance(value, bool):
+        if self._choices and isinstance(value, (int, np.integer)) and not isinstance(value, bool):
             code = int(value) - self._first
-            if 0 <= code < len(self._table):
-                return self._table[code]
+            if 0 <= code < self._choices:
+                return code.to_bytes(self.leaf.dtype.itemsize, sys.byteorder)
         return self.convert(value).tobytes()
 
     def convert(self, value: Any) -> Array:

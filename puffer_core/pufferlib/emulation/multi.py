@@ -129,8 +129,8 @@ class MultiAgentBatch(PufferEnv):
             self._check_agents_of(observations)
             self._log.add_info(info_value(info))
             playing = env.agents
+            self._lengths[base : base + len(self.agents)] += 1  # of those who do not live it is set when they join
             for agent, row in rows.items():
-                self._lengths[row] += 1
                 self.rewards[row] = reward = reward_value(_of(rewards, agent, "reward"))
                 self._returns[row] += reward
                 terminal = flag_value(terminals.get(agent, False), "terminated")

@@ -5,7 +5,11 @@ import numpy as np
 
 Array = np.ndarray[Any, Any]
 
+def choose(table: list[Any], actions: Array) -> list[Any] | None: ...
+def any_ended(terminals: Array, truncations: Array) -> bool: ...
+
 class Stepper:
+    all_finite: bool
     index: int
     result: Any
     def __init__(

@@ -14,14 +14,50 @@ cdef object ARRAY = np.ndarray
 cdef int WRITE = PyBUF_SIMPLE | PyBUF_WRITABLE
 
 
+def choose(list table, actions):
+    """table[action] for every one of C-contiguous int32 actions; None if one of them is no index of it."""
+    cdef Py_buffer view
+    cdef Py_ssize_t i, count
+    cdef int action, size = <int> len(table)
+    chosen = []
+    PyObject_GetBuffer(actions, &view, PyBUF_SIMPLE)
+    count = view.len // 4
+    for i in range(count):
+        action = (<int *> view.buf)[i]
+        if not 0 <= action < size:
+            chosen = None
+            break
+        chosen.append(table[action])
+    PyBuffer_Release(&view)
+    return chosen
+
+
+def any_ended(terminals, truncations):
+    """Whether one of C-contiguous bools is true."""
+    return any_set(terminals) or any_set(truncations)
+
+
+cdef bint any_set(flags) except -1:
+    cdef Py_buffer view
+    cdef Py_ssize_t i
+    cdef int found = 0
+    PyObject_GetBuffer(flags, &view, PyBUF_SIMPLE)
+    for i in range(view.len):
+        found |= (<uint8_t *> view.buf)[i]
+    PyBuffer_Release(&view)
+    return found != 0
+
+
 cdef class Stepper:
     """Knows what an observation must look like to be copied as it is.
 
     dtype, shape: of such an observation; shape None: none is. pack(observation) -> the row's bytes, for all others
     reward_value, flag_value, info_value: make a float, a bool and a dict of what is none, or raise
     After an exception, `index` is the env that was being stepped and `result` what its step returned, or NO_RESULT.
+    `all_finite`: whether all rewards of the last step were.
     """
 
+    cdef readonly bint all_finite
     cdef readonly Py_ssize_t index
     cdef readonly object result
     cdef object dtype, shape, pack, reward_value, flag_value, info_value, no_result
@@ -47,7 +83,7 @@ cdef class Stepper:
         if len(choices) != rows:
             raise ValueError(f"{rows} envs were given {len(choices)} actions")
         ended, said = [], {}
-        self.index, self.result = 0, self.no_result
+        self.index, self.result, self.all_finite = 0, self.no_result, True
         try:
             for array in (observations, rewards, terminals, truncations, masks, returns):
                 PyObject_GetBuffer(array, &views[taken], WRITE)
@@ -73,6 +109,7 @@ cdef class Stepper:
                     raise ValueError(f"a row has {size} bytes, its observation {PyBytes_GET_SIZE(packed)}")
                 memcpy(<char *> views[0].buf + row * size, PyBytes_AS_STRING(packed), size)
                 reward_f = <float> (<double> (reward if type(reward) is float else self.reward_value(reward)))
+                self.all_finite &= isfinite(reward_f) != 0
                 (<float *> views[1].buf)[row] = reward_f
                 (<double *> views[5].buf)[row] += reward_f
                 if terminal is not False or truncation is not False:
