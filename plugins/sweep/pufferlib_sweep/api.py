@@ -1,8 +1,10 @@
 """Sweeps from Python: `pufferlib.Protein`.
 
-space = {"train.learning_rate": {"distribution": "log_normal", "min": 1e-4, "max": 1e-1}}
-result = Protein("ocean-squared", space, num_trials=20).optimize()
-result.best, result.best_score
+    space = {"train.learning_rate": {"distribution": "log_normal", "min": 1e-4, "max": 1e-1}}
+    result = Protein("ocean-squared", space, num_trials=20).optimize()
+    result.best, result.best_score
+
+A function of the user's own takes the place of the env's name where it is not training that is to be tuned.
 """
 
 from __future__ import annotations

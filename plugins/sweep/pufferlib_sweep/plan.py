@@ -1,8 +1,10 @@
 """What a sweep does, made from an env's name, its preset, a file and flags: the settings that all trials share, and the space.
 
-plan = make_plan("ocean-breakout", flags)
-space = SearchSpace.from_tables(plan.space)
-tables = plan.trial_tables({"train.gamma": 0.98})  # the settings of a trial, as `puffer train --config` takes them
+    plan = make_plan("ocean-breakout", flags)
+    space = SearchSpace.from_tables(plan.space)
+    tables = plan.trial_tables({"train.gamma": 0.98})  # the settings of a trial, as `puffer train --config` takes them
+
+Everything that could go wrong with a value is found out here, before the first trial.
 """
 
 from __future__ import annotations

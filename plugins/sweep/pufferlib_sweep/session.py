@@ -1,11 +1,13 @@
 """A sweep in its directory: begun, or gone on with.
 
-runs/ocean-breakout/20260101-120000-sweep/
-  sweep.toml     what is searched, and how; `--sweep.resume DIR` reads it
-  study.db       Optuna's study of all trials, as `optuna-dashboard sqlite:///.../study.db` shows it
-  trials/0007/   the run of a trial, as any run's directory
-  logs/0007.log  what that run printed; 0007.toml: the settings that it was given
-  best.toml, index.html, *.png, parallel.html   the report
+    runs/ocean-breakout/20260101-120000-sweep/
+      sweep.toml     what is searched, and how; `--sweep.resume DIR` reads it
+      study.db       Optuna's study of all trials, as `optuna-dashboard sqlite:///.../study.db` shows it
+      trials/0007/   the run of a trial, as any run's directory
+      logs/0007.log  what that run printed; 0007.toml: the settings that it was given
+      best.toml, index.html, *.png, parallel.html   the report
+
+Two processes may be at work in one directory; whoever comes second joins the study.
 """
 
 from __future__ import annotations
