@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import socket
+import time
 from collections import defaultdict
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -172,13 +173,13 @@ def operations(text: str) -> list[dict[str, Any]]:
 
 
 def read_wandb(run: Path) -> Found:
-    from wandb.proto.wandb_internal_pb2 import Record
-
     found = Found()
-    for file in sorted((run / "wandb").glob("offline-run-*/run-*.wandb")):
-        for content in log_records(file.read_bytes()):
-            record = Record.FromString(content)
-            kind = record.WhichOneof("record_type")
+    files = sorted((run / "wandb").glob("offline-run-*/run-*.wandb"))
+    end = time.monotonic() + 60  # the service's process may write the last of it after `finish` has returned
+    while time.monotonic() < end and all(kind != "exit" for kind, _ in messages(files[-1])):
+        time.sleep(0.02)
+    for file in files:
+        for kind, record in messages(file):
             if kind == "run":
                 found.runs.add(record.run.run_id)
                 found.tags += [record.run.run_group, *record.run.tags]
@@ -192,6 +193,14 @@ def read_wandb(run: Path) -> Found:
             elif kind == "artifact":
                 found.checkpoints += [content.path for content in record.artifact.manifest.contents]
     return found
+
+
+def messages(file: Path) -> list[tuple[str, Any]]:
+    """Kind and content of each record of a W&B file."""
+    from wandb.proto.wandb_internal_pb2 import Record
+
+    records = [Record.FromString(content) for content in log_records(file.read_bytes())]
+    return [(record.WhichOneof("record_type") or "", record) for record in records]
 
 
 def log_records(content: bytes) -> list[bytes]:

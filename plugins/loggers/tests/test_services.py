@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from pufferlib.cli.main import main
+from pufferlib.errors import ConfigError, PluginError
 from pufferlib.train.loggers import Loggers
 
 NAMES = ("wandb", "neptune", "tensorboard", "trackio", "mlflow")
@@ -111,6 +112,38 @@ def test_a_number_that_is_not_finite_is_missing_and_its_row_is_not(tmp_path, rea
     assert group.left_out == 2
 
 
+def test_a_script_gives_its_trainer_a_logger(tmp_path, read):
+    import pufferlib
+    from pufferlib.policies import build_policy
+
+    env = pufferlib.make("ocean-squared", num_envs=4, num_workers=1)
+    policy = build_policy("mlp", env.single_observation_space, env.single_action_space, hidden_size=8)
+    chosen = pufferlib.WandbLogger(project="mine", group="these", tags=["fast"], system_metrics=False)
+    trainer = pufferlib.PuffeRL(
+        env, policy, total_timesteps=64, horizon=8, minibatch_size=32, device="cpu", logger=chosen, run_dir=tmp_path
+    )
+    rows = [dict(row) for row in trainer]
+    trainer.save_checkpoint(tmp_path / "last.pt")
+    trainer.close()
+    found = read["wandb"](tmp_path)
+    assert [row["losses/entropy"] for _, row in found.rows] == pytest.approx([row["losses/entropy"] for row in rows])
+    assert (found.checkpoints, set(found.tags)) == (["last.pt"], {"these", "fast", "ocean-squared"})
+    assert found.config["train"]["horizon"] == 8 and chosen.run.project == "mine"
+
+
+def test_a_setting_that_does_not_fit_is_refused():
+    from pufferlib import WandbLogger
+
+    with pytest.raises(ConfigError, match="checkpoints must be one of none, last, all, got 'every'"):
+        WandbLogger(checkpoints="every")
+
+
+def test_without_a_token_neptune_says_what_to_set(tmp_path, monkeypatch):
+    monkeypatch.setenv("NEPTUNE_MODE", "async")
+    with pytest.raises(PluginError, match="logger neptune: cannot start: set NEPTUNE_API_TOKEN and NEPTUNE_PROJECT"):
+        Loggers(["neptune"], tmp_path, {})
+
+
 def test_a_full_disk_tears_no_event_file(tmp_path, read):
     from pufferlib import TensorboardLogger
     from pufferlib.train.loggers import RunInfo
@@ -151,6 +184,7 @@ def test_without_a_server_wandb_goes_on_offline_and_says_so(tmp_path, read):
     }
     script = """
 from pathlib import Path
+from pufferlib.errors import ConfigError, PluginError
 from pufferlib.train.loggers import Loggers
 group = Loggers(["wandb"], Path("."), {})
 group.log({"a": 1.0}, 1)

@@ -5,6 +5,9 @@ from __future__ import annotations
 import errno
 import json
 import logging
+import os
+import subprocess
+import sys
 import threading
 
 import pytest
@@ -331,6 +334,13 @@ def test_names_and_packages_that_are_missing_are_told_with_what_to_do(tmp_path, 
         check_loggers(["bare"])
     with pytest.raises(PluginError, match="needs the package no_such_package: pip install"):
         Loggers([NeedsMore()], tmp_path, {})
+
+
+def test_a_class_of_a_plugin_that_is_missing_is_told_with_what_to_install():
+    environment = {**os.environ, "PUFFERLIB_PLUGINS": "none-of-them"}
+    script = "from pufferlib import WandbLogger"
+    done = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, text=True)
+    assert "ImportError" in done.stderr and "pip install 'pufferlib[wandb]'" in done.stderr
 
 
 # ---------------------------------------------------------------- going on
