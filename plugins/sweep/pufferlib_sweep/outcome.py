@@ -2,7 +2,8 @@
 
 The score is the mean over the episodes that ended in the last tenth of the trial's steps, so that neither a lucky row nor a
 trial that forgets what it had learnt wins. The curve divides the trial into 20 equal parts, each with the mean over the
-episodes that ended in it.
+episodes that ended in it. It leaves the first episodes out, as many as there are envs: those that end first are the short ones,
+and would make every trial begin too high or too low.
 """
 
 from __future__ import annotations
@@ -60,11 +61,15 @@ class Progress:
     """The rows of one run, as they come.
 
     metric: auto, an episode statistic, or another name of metrics.jsonl. cost: seconds or steps. total: the run's agent-steps
+    left_out: episodes before the curve begins
     """
 
-    def __init__(self, metric: str, cost: str, total: int) -> None:
-        self.metric, self.cost_kind, self.total = metric, cost, total
+    def __init__(self, metric: str, cost: str, total: int, left_out: int = 0) -> None:
+        self.metric, self.cost_kind, self.total, self.left_out = metric, cost, total, left_out
         self.points: list[Point] = []
+        self.episodes = 0.0
+        self.begins_at = 0
+        """The index of the curve's first point."""
         self.step = 0
         self.cost = 0.0
         self.seen: set[str] = set()
@@ -83,7 +88,12 @@ class Progress:
             value = row[key]
             if value is None or not math.isfinite(value):  # JSON has no NaN: the trainer writes null
                 raise TrialError(f"{self.metric} is not finite at step {self.step:,}")
-            weight = float(row.get(f"{EPISODES}n", 1.0)) if key.startswith(EPISODES) else 1.0
+            weight = 1.0
+            if key.startswith(EPISODES):
+                weight = float(row.get(f"{EPISODES}n", 1.0))
+                self.episodes += weight
+                if self.episodes - weight < self.left_out:
+                    self.begins_at = len(self.points) + 1
             self.points.append(Point(self.step, self.cost, weight, float(value)))
 
     def key(self, row: Mapping[str, Any]) -> str | None:
@@ -109,7 +119,7 @@ class Progress:
     def parts(self) -> list[Point]:
         """The curve: one point for each part of the run in which episodes ended, the last one as far as it has come."""
         by_part: dict[int, list[Point]] = {}
-        for point in self.points:
+        for point in self.points[self.begins_at :]:
             by_part.setdefault(min((point.step - 1) * POINTS // self.total, POINTS - 1), []).append(point)
         return [Point(p[-1].step, p[-1].cost, sum(q.weight for q in p), mean(p)) for p in by_part.values()]
 

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 from rich.status import Status
 
-from pufferlib_sweep.outcome import POINTS
 from pufferlib_sweep.plan import Plan
 from pufferlib_sweep.results import SweepResult, results_of, trial_result
 from pufferlib_sweep.runner import COST, TIME, AtWork
@@ -70,7 +69,8 @@ class Screen:
         for work in at_work:
             curve = work.task.curve()
             last = f" {short(curve.curve[-1][1])}" if curve.curve else ""
-            parts.append(f"trial {work.trial.number}: {len(curve.curve) * 100 // POINTS} %{last}")
+            total = work.values.get("train.total_timesteps", self.plan.tables["train"]["total_timesteps"])
+            parts.append(f"trial {work.trial.number}: {min(curve.steps / total, 1):.0%}{last}")
         self.status.update("  ".join(parts))
 
     def end(self, why: str) -> None:

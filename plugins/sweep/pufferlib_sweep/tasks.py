@@ -59,7 +59,8 @@ class TrainTask:
         """Start the run of the next seed."""
         seed, several = len(self.finished), self.plan.sweep.seeds_per_trial > 1
         tables = self.plan.trial_tables(self.values, seed)
-        self.progress = Progress(self.metric, self.plan.sweep.cost, int(tables["train"]["total_timesteps"]))
+        total, num_envs = int(tables["train"]["total_timesteps"]), int(tables["vec"]["num_envs"])
+        self.progress = Progress(self.metric, self.plan.sweep.cost, total, left_out=num_envs)
         self.last_sign = time.monotonic()
         self.run = self.launcher.launch(
             f"{self.name}/seed-{tables['train']['seed']}" if several else self.name, tables, self.slot

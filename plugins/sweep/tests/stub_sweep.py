@@ -31,7 +31,7 @@ def write_rows(run_dir, rows, pause=0.0):
             time.sleep(pause)
 
 
-def row(step, value, seconds, n=4):
+def row(step, value, seconds, n=1000):
     found = {"global_step": step, "uptime": seconds}
     return {**found, "environment/n": n, "environment/perf": value} if n else found
 

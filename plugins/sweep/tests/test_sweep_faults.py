@@ -75,7 +75,7 @@ def test_trials_that_fail_in_every_way(sweep, load, tmp_path, capsys):
     for trial in load().trials:
         json.dumps(trial.user_attrs, allow_nan=False)
         if trial.value is not None:
-            assert trial.user_attrs["cost"] == 1.0 and len(trial.user_attrs["curve"]) == 10
+            assert trial.user_attrs["cost"] == 1.0 and len(trial.user_attrs["curve"]) == 9
             assert trial.value == trial.user_attrs["score"] == trial.user_attrs["curve"][-1][1]
             assert trial.intermediate_values == dict(
                 zip(trial.user_attrs["curve_steps"], [score for _, score in trial.user_attrs["curve"]], strict=True)

@@ -69,6 +69,12 @@ def test_the_curve_has_at_most_20_points_each_a_mean_over_episodes():
     assert found.curve[0] == [0.5, pytest.approx(sum(s * w for s, w in zip(range(1, 6), weights, strict=True)) / sum(weights))]
 
 
+def test_the_curve_begins_when_as_many_episodes_have_ended_as_there_are_envs():
+    found = Progress("auto", "steps", 100, left_out=8)
+    found.add([row(5, 3, perf=9.0), row(10, 5, perf=9.0), row(15, 1, perf=1.0), row(20, 7, perf=2.0)])
+    assert found.outcome().curve == [[15.0, 1.0], [20.0, 2.0]] and found.outcome().score == 2.0
+
+
 def test_seeds_of_a_trial_count_by_their_mean():
     one = Outcome(1.0, 10.0, 100, "perf", [[5.0, 0.0], [10.0, 1.0]], [50, 100])
     two = Outcome(3.0, 20.0, 100, "perf", [[10.0, 2.0], [20.0, 3.0]], [50, 100])
