@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -142,6 +143,7 @@ def best_of(shape: Callable[[dict[str, Any]], tuple[float, float, float, bool]],
     return space.from_unit(max(pool, key=lambda point: score(space.from_unit(point))))
 
 
+@cache
 def landscapes() -> list[Landscape]:
     made = []
     for name, shape, more in (
