@@ -21,8 +21,8 @@ environment (serial), and of eight on two worker processes. `benchmarks/thirdpar
 other things as well, so they tell the order of magnitude. `benchmarks/thirdparty.py` measures what adapters add.
 """
 GYMNASIUM_WAY = """\
-Nothing to install for classic control: `gym-<id>` is every id that Gymnasium has registered, and `gym-<module>:<id>` imports the module
-that registers it first. Box2D and MuJoCo: `pip install 'gymnasium[box2d,mujoco]'`. Seven have presets
+Nothing to install for classic control: `gym-<id>` is every id that Gymnasium has registered; `gym-<module>:<id>` imports the
+module first that registers it. Box2D and MuJoCo: `pip install 'gymnasium[box2d,mujoco]'`. Seven have presets
 ([results](../results/README.md))."""
 COLUMNS = "| name | observations | actions | agents | steps/s, one | steps/s, 2 workers |\n|---|---|---|---|---|---|\n"
 
