@@ -57,9 +57,13 @@ class Screen:
             line += f"  cost {short(result.cost)} {self.unit}"
             if best.best_trial is not None:
                 line += f"  best {short(best.best_score)} (trial {best.best_trial.number})"
-        print(line)
         settings = textwrap.fill(spelled(result.settings), WIDTH, initial_indent=" " * 12, subsequent_indent=" " * 12)
+        if self.status is not None:
+            self.status.stop()  # while it moves, what is printed would go its way, to stderr
+        print(line)
         print(settings.replace(TOGETHER, " "), flush=True)
+        if self.status is not None:
+            self.status.start()
 
     def look(self, at_work: list[AtWork]) -> None:
         """The line that moves."""
