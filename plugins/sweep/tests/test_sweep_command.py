@@ -1,6 +1,7 @@
 """`puffer sweep` as a user types it: going on, reporting, help, and trials that really train."""
 
 import io
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -193,3 +194,16 @@ def test_protein_refuses_what_it_cannot_search():
         pufferlib.Protein(lambda values: 1.0)
     with pytest.raises(ConfigError, match="an env's name or a function"):
         pufferlib.Protein(3)
+
+
+def test_protein_is_a_name_of_pufferlib_where_the_plugin_is_there():
+    from pufferlib_sweep.api import Protein
+    from pufferlib_sweep.protein import ProteinSampler
+
+    assert pufferlib.Protein is Protein and pufferlib.ProteinSampler is ProteinSampler
+    assert not hasattr(pufferlib, "Prtein")
+    done = subprocess.run(
+        [sys.executable, "-c", "import sys, pufferlib; assert 'optuna' not in sys.modules; from pufferlib import Protein"],
+        env={**os.environ, "PUFFERLIB_DISABLE_PLUGINS": "sweep"}, capture_output=True, text=True,
+    )  # fmt: skip
+    assert "ImportError" in done.stderr and "pip install 'pufferlib[sweep]'" in done.stderr
