@@ -8,14 +8,15 @@ from pufferlib.plugins import EmulatorSpec, EnvSpec, hookimpl
 
 PUFFERLIB_API = 1
 TARGET = "pufferlib_crafter.env:Crafter"
+PRESET = "presets/crafter.toml"
 
 
 @hookimpl
 def pufferlib_envs() -> Iterable[EnvSpec]:
     """Both of Crafter's settings: with its reward, and without any."""
     return [
-        EnvSpec("crafter", TARGET, "Crafter: survive and unlock 22 achievements"),
-        EnvSpec("crafter-no-reward", TARGET, "Crafter without a reward, for exploration", {"reward": False}),
+        EnvSpec("crafter", TARGET, "Crafter: survive and unlock 22 achievements", preset=PRESET),
+        EnvSpec("crafter-no-reward", TARGET, "Crafter without a reward, for exploration", {"reward": False}, PRESET),
     ]
 
 

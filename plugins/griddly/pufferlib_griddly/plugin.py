@@ -18,6 +18,7 @@ def pufferlib_envs() -> Iterable[EnvFamily]:
             target="pufferlib_griddly.names:make_family",
             names="pufferlib_griddly.names:list_games",
             summary="Griddly's grid games, as in griddly-sokoban",
+            presets="presets/griddly",
         )
     ]
 

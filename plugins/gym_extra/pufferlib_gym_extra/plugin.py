@@ -15,13 +15,20 @@ SUMMARIES = {
     "openspiel": "OpenSpiel's turn-based games, as in openspiel-tic-tac-toe",
     "retro": "stable-retro, console games from their pixels, as in retro-airstriker-genesis",
 }
+PRESETS = {"highway": "presets/highway"}
 
 
 @hookimpl
 def pufferlib_envs() -> Iterable[EnvFamily | EnvSpec]:
     """A family for each package, and Pokemon Red."""
     families = [
-        EnvFamily(prefix, f"pufferlib_gym_extra.{module}:make", f"pufferlib_gym_extra.{module}:names", summary)
+        EnvFamily(
+            prefix,
+            f"pufferlib_gym_extra.{module}:make",
+            f"pufferlib_gym_extra.{module}:names",
+            summary,
+            presets=PRESETS.get(prefix),
+        )
         for prefix, summary in SUMMARIES.items()
         for module in [prefix.replace("-", "_")]
     ]

@@ -17,5 +17,6 @@ def pufferlib_envs() -> Iterable[EnvSpec]:
             "microrts",
             target="pufferlib_microrts.env:MicroRTS",
             summary="MicroRTS: real-time strategy on a grid, every unit moves in every step",
+            preset="presets/microrts.toml",
         )
     ]

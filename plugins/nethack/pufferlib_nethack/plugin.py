@@ -13,7 +13,13 @@ PUFFERLIB_API = 1
 def pufferlib_envs() -> Iterable[EnvSpec | EnvFamily]:
     """The whole game, NLE's tasks, and every registered id of MiniHack."""
     return [
-        EnvSpec("nethack", target="pufferlib_nethack.names:make_game", summary="All of NetHack, for its score", license="NGPL"),
+        EnvSpec(
+            "nethack",
+            target="pufferlib_nethack.names:make_game",
+            summary="All of NetHack, for its score",
+            preset="presets/nethack.toml",
+            license="NGPL",
+        ),
         EnvFamily(
             "nethack",
             target="pufferlib_nethack.names:make_nethack",

@@ -17,6 +17,7 @@ def pufferlib_envs() -> Iterable[EnvSpec]:
             "neuralmmo",
             target="pufferlib_nmmo.env:make_env",
             summary="Neural MMO 2: 128 agents forage, trade and fight in one world",
+            preset="presets/neuralmmo.toml",
             aliases=("nmmo",),
         )
     ]

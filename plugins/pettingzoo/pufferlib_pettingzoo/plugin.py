@@ -9,13 +9,19 @@ from pufferlib.plugins import EmulatorSpec, EnvFamily, EnvSpec, hookimpl
 from pufferlib_pettingzoo.names import PREFIX, make_env, newest
 
 PUFFERLIB_API = 1
+WITH_PRESET = ("connect-four", "knights-archers-zombies", "pistonball", "simple-spread")
 
 
 @hookimpl
 def pufferlib_envs() -> Iterable[EnvSpec | EnvFamily]:
     """The newest version of every env whose package is installed, and the family of all versions, as in chess-v6."""
     specs: list[EnvSpec | EnvFamily] = [
-        EnvSpec(f"{PREFIX}-{name}", target=functools.partial(make_env, module), summary=f"PettingZoo's {module}")
+        EnvSpec(
+            f"{PREFIX}-{name}",
+            target=functools.partial(make_env, module),
+            summary=f"PettingZoo's {module}",
+            preset=f"presets/{name}.toml" if name in WITH_PRESET else None,
+        )
         for name, module in newest().items()
     ]
     family = EnvFamily(
