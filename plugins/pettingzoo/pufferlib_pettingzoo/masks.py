@@ -49,6 +49,7 @@ class MaskRows:
         if self._is_plain:
             allowed = (flat != 0).view(np.uint8)
             return allowed if allowed.any() else self.first_only
+        row: Array
         if self._has_all:
             row = (flat != 0).view(np.uint8)
         else:
