@@ -19,24 +19,26 @@ TEMPLATE = Path(__file__).with_name("parallel.html")
 TICKS = 5
 
 
-def write_parallel(path: Path, trials: Sequence[TrialResult], space: SearchSpace, metric: str, goal: str, title: str) -> bool:
-    """Write the page. False, and no file, where no trial has a score."""
+def write_parallel(
+    path: Path, trials: Sequence[TrialResult], space: SearchSpace, metric: str, cost: str, goal: str, title: str
+) -> bool:
+    """Write the page; cost names that axis with its unit. False, and no file, where no trial has a score."""
     shown = scored(trials)
     if not shown:
         return False
     scores, costs = np.array([t.score for t in shown], float), np.array([t.cost for t in shown], float)
     places = positions(scores)
     axes: list[dict[str, Any]] = [{"name": name, "ticks": ticks(space, name, TICKS)} for name in space]
-    axes += [number_axis("cost", costs), number_axis(metric, scores)]
+    axes += [number_axis(cost, costs), number_axis(metric, scores)]
     lines = [
         {
             "number": trial.number,
             "state": trial.state,
-            "at": [space[name].to_unit(trial.settings[name]) for name in space] + [cost, place],
+            "at": [space[name].to_unit(trial.settings[name]) for name in space] + [spent, place],
             "text": [short(trial.settings[name]) for name in space] + [short(trial.cost), short(trial.score)],
             "good": place if goal == "maximize" else 1 - place,
         }
-        for trial, cost, place in zip(shown, positions(costs).tolist(), places.tolist(), strict=True)
+        for trial, spent, place in zip(shown, positions(costs).tolist(), places.tolist(), strict=True)
     ]
     data = json.dumps({"title": title, "axes": axes, "lines": lines}).replace("</", "<\\/")
     with replacing(path, "w") as file:

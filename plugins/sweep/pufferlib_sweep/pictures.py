@@ -191,7 +191,7 @@ def draw_parallel(path: Path, trials: Sequence[TrialResult], space: SearchSpace,
     places = positions(scores)
     good = places if goal == "maximize" else 1 - places
     names = [*space, metric]
-    figure = figure_of(1.25 * len(names) + 1.5, 4.6, f"{title}: all settings, bright where the score is good")
+    figure = figure_of(1.25 * len(names) + 1.5, 4.6, f"{title}: all settings, yellow where {metric} is best, violet where worst")
     axes = figure.add_subplot()
     colours = colormaps["viridis"]
     for index in np.argsort(good):

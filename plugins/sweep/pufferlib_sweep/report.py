@@ -103,7 +103,7 @@ def draw_all(directory: Path, plan: Plan, study: Study, trials: Sequence[TrialRe
     """Draw what there is to draw: file name -> what it shows. The trials are over by then, so a failure is only a warning."""
     space, goal = SearchSpace.from_tables(plan.space), plan.sweep.goal
     unit = f"cost ({'seconds of training' if plan.sweep.cost == 'seconds' else 'agent-steps'})"
-    title = plan.env_name
+    short_unit, title = f"cost ({UNITS[plan.sweep.cost]})", plan.env_name
     drawers: dict[str, tuple[str, Callable[..., bool], tuple[Any, ...]]] = {
         "pareto.png": (
             "Score against cost; the line joins trials that no cheaper one beats",
@@ -118,8 +118,12 @@ def draw_all(directory: Path, plan: Plan, study: Study, trials: Sequence[TrialRe
             (study, space, title),
         ),
         "slices.png": ("Score over each setting", draw_slices, (space, metric, goal, title)),
-        "parallel.png": ("All settings of all trials, coloured by score", draw_parallel, (space, metric, goal, title)),
-        "parallel.html": ("The same to explore", write_parallel, (space, metric, goal, title)),
+        "parallel.png": (
+            "All settings of all trials, yellow where the score is best",
+            draw_parallel,
+            (space, metric, goal, title),
+        ),
+        "parallel.html": ("The same to explore", write_parallel, (space, metric, short_unit, goal, title)),
     }
     drawn = {}
     for name, (text, draw, arguments) in drawers.items():
@@ -135,8 +139,9 @@ STYLE = """\
 :root { color-scheme: light dark; }
 body { font: 15px/1.5 system-ui, sans-serif; max-width: 1100px; margin: 2em auto; padding: 0 1em; }
 table { border-collapse: collapse; font-size: 13px; display: block; overflow-x: auto; }
-th, td { padding: 2px 9px; text-align: right; border-bottom: 1px solid #8884; white-space: nowrap; }
-th:first-child, td:first-child, td.text { text-align: left; }
+th, td { padding: 2px 9px; text-align: right; vertical-align: bottom; border-bottom: 1px solid #8884; }
+td { white-space: nowrap; }
+th:first-child, td:first-child { text-align: left; }
 tr.best { font-weight: 600; }
 img { max-width: 100%; background: white; border-radius: 4px; }
 figure { margin: 1.5em 0; }
@@ -156,29 +161,32 @@ def index_page(
         values = [trial.settings.get(name, "") for name in names]
         cells = [trial.number, trial.score, trial.cost, trial.steps, *values]
         rows.append(table_row("td", [short(cell) for cell in cells], "best" if trial is best else ""))
-    figures = []
-    for name, text in pictures.items():
-        if name.endswith(".html"):
-            figures.append(f'<p><a href="{name}">{html.escape(text)}: {name}</a></p>')
-        else:
-            figures.append(
-                f'<figure><figcaption>{html.escape(text)}</figcaption><img src="{name}" alt="{html.escape(text)}"></figure>'
-            )
+    figures = [
+        f'<figure><figcaption>{html.escape(text)}</figcaption><a href="{name}"><img src="{name}" alt=""></a></figure>'
+        for name, text in pictures.items()
+        if name.endswith(".png")
+    ]
+    explore = ' <a href="parallel.html">parallel.html</a>: the same to explore.' if "parallel.html" in pictures else ""
     failed = [trial for trial in trials if trial.failure]
     reasons = "".join(f"<li>trial {trial.number}: {html.escape(trial.failure)}</li>" for trial in failed)
     return "\n".join([
-        "<!doctype html>", '<html lang="en"><meta charset="utf-8">', f"<title>Sweep of {html.escape(plan.env_name)}</title>",
+        "<!doctype html>", '<html lang="en"><meta charset="utf-8">',
+        '<meta name="viewport" content="width=device-width, initial-scale=1">',
+        f"<title>Sweep of {html.escape(plan.env_name)}</title>",
         f"<style>\n{STYLE}</style>", f"<h1>Sweep of {html.escape(plan.env_name)}</h1>",
         f"<p>{summary(trials)}, by {plan.sweep.method}. Best: trial {best.number}, {html.escape(metric)} {short(best.score)}, "
         f"cost {short(best.cost)} {unit}.</p>",
         f'<p><a href="best.toml">best.toml</a>: <code>puffer train {html.escape(plan.env_name)} --config best.toml</code>. '
-        '<a href="trials.csv">trials.csv</a>: all trials.</p>',
-        "<table>", *rows, "</table>", *figures,
+        f'<a href="trials.csv">trials.csv</a>: all trials.{explore}</p>',
+        f"<p>The best {LISTED}:</p>" if len(ranked) > LISTED else "", "<table>", *rows, "</table>", *figures,
         f"<h2>Failed trials</h2><ul>{reasons}</ul>" if failed else "", "</html>", "",
     ])  # fmt: skip
 
 
 def table_row(tag: str, cells: Sequence[str], kind: str = "") -> str:
-    """One row of an HTML table."""
+    """One row of an HTML table. Names in its head may break after a dot."""
     attribute = f' class="{kind}"' if kind else ""
-    return f"<tr{attribute}>" + "".join(f"<{tag}>{html.escape(str(cell))}</{tag}>" for cell in cells) + "</tr>"
+    texts = [html.escape(str(cell)) for cell in cells]
+    if tag == "th":
+        texts = [text.replace(".", ".<wbr>") for text in texts]
+    return f"<tr{attribute}>" + "".join(f"<{tag}>{text}</{tag}>" for text in texts) + "</tr>"
