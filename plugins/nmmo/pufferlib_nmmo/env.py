@@ -79,9 +79,10 @@ class NeuralMMO(ParallelEnv):  # type: ignore[misc]
         self._observation_space: spaces.Dict = own
         if self._has_targets:
             rest = spaces.Dict({name: part for name, part in own.spaces.items() if name != TARGETS})
-            width = sum(int(_at(self._action_space, path).n) for path in self._paths)
-            self._observation_space = spaces.Dict({"observation": rest, "action_mask": spaces.MultiBinary(width)})
-        self._progress: dict[Any, tuple[float, bool]] = {}
+            self._width = sum(int(_at(self._action_space, path).n) for path in self._paths)
+            self._observation_space = spaces.Dict({"observation": rest, "action_mask": spaces.MultiBinary(self._width)})
+        self._last_infos: dict[Any, Any] = {}
+        """Neural MMO's own, which it makes anew in each step, of each agent's last step."""
 
     @property
     def agents(self) -> list[Any]:
@@ -97,14 +98,12 @@ class NeuralMMO(ParallelEnv):  # type: ignore[misc]
     def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[dict[Any, Any], dict[Any, Any]]:
         """options: Neural MMO's `map_id`, `make_task_fn` and `game`."""
         observations, _ = self.env.reset(seed=seed, options=options)
-        self._progress = {}
+        self._last_infos = {}
         return {agent: self._translated(seen) for agent, seen in observations.items()}, {}
 
     def step(self, actions: Mapping[Any, Any]) -> tuple[Any, Any, Any, Any, Any]:
         observations, rewards, terminals, truncations, infos = self.env.step(dict(actions))
-        for agent, info in infos.items():
-            for task in info.get("task", {}).values():  # one, unless the config allows several: then the last
-                self._progress[agent] = float(task["progress"]), bool(task["completed"])
+        self._last_infos.update(infos)
         seen = {agent: self._translated(observation) for agent, observation in observations.items()}
         over = not self.env.agents
         return seen, rewards, terminals, truncations, self._figures(truncations) if over else {}
@@ -120,14 +119,18 @@ class NeuralMMO(ParallelEnv):  # type: ignore[misc]
             return observation
         rest = dict(observation)
         targets = rest.pop(TARGETS)
-        mask = np.concatenate([targets[action][argument] for action, argument in self._paths])
+        parts = [targets[action][argument] for action, argument in self._paths]
+        joined = b"".join(parts)  # a third of what np.concatenate takes, where each choice is a byte
+        mask = np.frombuffer(joined, np.int8) if len(joined) == self._width else np.concatenate(parts)
         return {"observation": rest, "action_mask": mask}
 
     def _figures(self, truncations: Mapping[Any, bool]) -> dict[str, float]:
         agents = len(self.possible_agents)
+        tasks = [list(info["task"].values())[-1] for info in self._last_infos.values() if info.get("task")]
+        # One for an agent, unless the config allows several: then the last.
         return {
-            "task_progress": sum(progress for progress, _ in self._progress.values()) / agents,
-            "tasks_completed": sum(completed for _, completed in self._progress.values()) / agents,
+            "task_progress": sum(float(task["progress"]) for task in tasks) / agents,
+            "tasks_completed": sum(bool(task["completed"]) for task in tasks) / agents,
             "survivors": sum(map(bool, truncations.values())) / agents,
         }
 

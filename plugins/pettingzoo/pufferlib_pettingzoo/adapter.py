@@ -126,12 +126,12 @@ class Adapter:
             return observations, infos
         self.action_masks = {}
         playing, mover = set(self.agents), self.env.mover if self._is_turns else None
-        seen = {}
+        seen, agents = {}, self._agents
         for agent, observation in observations.items():
-            if agent not in playing and agent not in self._agents:
+            if agent not in playing and agent not in agents:
                 seen[agent] = observation  # the batch refuses it
                 continue
-            spaces, rows = self._agent(agent)
+            spaces, rows = agents[agent] if agent in agents else self._agent(agent)
             mask = None
             if self._has_mask[agent] and isinstance(observation, Mapping):
                 mask, observation = _split(observation)

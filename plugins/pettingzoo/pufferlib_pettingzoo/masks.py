@@ -47,15 +47,15 @@ class MaskRows:
                 f"returned an action_mask of {flat.size} numbers for {self._agent!r}, whose actions have {len(self._places)}"
             )
         if self._is_plain:
-            allowed = (flat != 0).view(np.uint8)
+            allowed = flat.astype(np.bool_).view(np.uint8)
             return allowed if allowed.any() else self.first_only
         row: Array
         if self._has_all:
-            row = (flat != 0).view(np.uint8)
+            row = flat.astype(np.bool_).view(np.uint8)
         else:
             row = np.zeros(self._width, np.uint8)
             row[self._places] = flat != 0
-        heads = np.maximum.reduceat(row, self._heads)
+        heads = np.bitwise_or.reduceat(row, self._heads)
         if np.count_nonzero(heads) < len(heads):
             row[self._heads[heads == 0]] = 1
         return row

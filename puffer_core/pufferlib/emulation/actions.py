@@ -12,6 +12,8 @@
 
 from __future__ import annotations
 
+import functools
+import itertools
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
@@ -43,7 +45,7 @@ class ActionCodec:
         self.env_space = space
         self.space: spaces.Space[Any]
         self._table: list[Any] = []
-        """The choices of a Discrete, of the type that its samples have; Gymnasium checks that faster than an int."""
+        """The choices of a Discrete that stands alone."""
         if boxes:
             low, high = (_joined([getattr(box, bound) for _, box in boxes], boxes) for bound in ("low", "high"))
             self.space = spaces.Box(low, high, dtype=np.float32)
@@ -54,7 +56,7 @@ class ActionCodec:
                 self._sizes = int(space.n)
                 self.space = spaces.Discrete(self._sizes)
                 if space.n <= TABLE_SIZE:
-                    self._table = list((np.arange(space.n, dtype=np.int64) + int(space.start)).astype(space.dtype))
+                    self._table = _choices(self._sizes, int(space.start), space.dtype)
 
     def decode(self, actions: Array, first_row: int = 0) -> Any:
         """One entry per row (int32 or float32), as the env takes it. ActionError names the row, counted from `first_row`."""
@@ -66,7 +68,7 @@ class ActionCodec:
         if isinstance(space, spaces.Discrete):
             if actions.view(np.uint32).max() >= self._sizes:  # negative numbers are large ones there
                 self._refuse(actions, (actions < 0) | (actions >= self._sizes), first_row)
-            return list((actions.astype(np.int64) + int(space.start)).astype(space.dtype))
+            return _chosen(space, actions)
         if isinstance(self.space, spaces.Box):
             if np.isnan(actions).any():
                 self._refuse(actions, np.isnan(actions), first_row)
@@ -105,10 +107,13 @@ def _own(space: Any, columns: Array, first: int) -> tuple[Any, int]:
         keys = tuple(space.spaces)
         if len(keys) == 1:
             return [{keys[0]: value} for value in parts[0]], end
-        return [dict(zip(keys, values, strict=False)) for values in rows], end
+        if len(keys) == 2:  # a third of the general way's time
+            one, two = keys
+            return [{one: a, two: b} for a, b in rows], end
+        return list(map(dict, map(zip, itertools.repeat(keys), rows))), end
     end = first + _numbers(space)
     if isinstance(space, spaces.Discrete):
-        return list((columns[:, first].astype(np.int64) + int(space.start)).astype(space.dtype)), end
+        return _chosen(space, columns[:, first]), end
     shaped = columns[:, first:end].reshape(len(columns), *(space.shape or ()))
     if isinstance(space, spaces.Box):
         clipped = np.clip(shaped.astype(space.dtype, copy=False), space.low, space.high)
@@ -116,6 +121,20 @@ def _own(space: Any, columns: Array, first: int) -> tuple[Any, int]:
     if isinstance(space, spaces.MultiDiscrete):
         return (shaped + space.start).astype(space.dtype), end
     return shaped.astype(np.int8), end
+
+
+def _chosen(space: spaces.Discrete, column: Array) -> list[Any]:
+    """What an env takes for indices, which are in range."""
+    if space.n <= TABLE_SIZE:
+        table = _choices(int(space.n), int(space.start), space.dtype)
+        return choose(table, np.ascontiguousarray(column, np.int32))  # type: ignore[return-value]
+    return list((column.astype(np.int64) + int(space.start)).astype(space.dtype))
+
+
+@functools.cache
+def _choices(n: int, start: int, dtype: np.dtype[Any]) -> list[Any]:
+    """Of the type that a Discrete's samples have; Gymnasium checks that faster than an int."""
+    return list((np.arange(n, dtype=np.int64) + start).astype(dtype))
 
 
 def _numbers(space: Any) -> int:

@@ -52,11 +52,11 @@ class ObservationCodec:
                 found += parts_of(container)
         except (KeyError, TypeError):
             self._refuse(observation)
-        row = []
+        row: list[Any] = []
         for place, dtype, shape, pack, padding in self._leaves:
             value = found[place]
             if type(value) is np.ndarray and value.dtype is dtype and value.shape == shape:
-                row.append(row_bytes(value))
+                row.append(value if value.flags.c_contiguous else row_bytes(value))
             else:
                 row.append(pack(value))
             if padding:

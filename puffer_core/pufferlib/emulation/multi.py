@@ -41,6 +41,7 @@ class MultiAgentBatch(PufferEnv):
         self.envs = build_envs(factory, num_envs)
         try:
             self.agents = tuple(self.envs[0].possible_agents)
+            self._numbers = {agent: number for number, agent in enumerate(self.agents)}
             for index, env in enumerate(self.envs):
                 self._check_agents(index, env)
             first = self.envs[0]
@@ -119,7 +120,8 @@ class MultiAgentBatch(PufferEnv):
 
     def _step_env(self, index: int, choices: Any) -> Info:
         base = index * len(self.agents)
-        rows = {agent: base + k for k, agent in enumerate(self.agents) if self._living[base + k]}
+        alive = self._living[base : base + len(self.agents)].tolist()
+        rows = {agent: row for row, (agent, lives) in enumerate(zip(self.agents, alive, strict=True), base) if lives}
         try:
             env = self.envs[index]
             result = env.step({agent: choices[row] for agent, row in rows.items()})
@@ -128,16 +130,21 @@ class MultiAgentBatch(PufferEnv):
             observations, rewards, terminals, truncations, info = result
             self._check_agents_of(observations)
             self._log.add_info(info_value(info))
-            playing = env.agents
+            playing = dict.fromkeys(env.agents)
             self._lengths[base : base + len(self.agents)] += 1  # of those who do not live it is set when they join
+            earned = [reward_value(_of(rewards, agent, "reward")) for agent in rows]
+            places = list(rows.values())
+            self.rewards[places] = earned
+            self._returns[places] += earned
+            encode, rows_of_all = self._observation_codec.encode, self.observations
             for agent, row in rows.items():
-                self.rewards[row] = reward = reward_value(_of(rewards, agent, "reward"))
-                self._returns[row] += reward
-                terminal = flag_value(terminals.get(agent, False), "terminated")
-                truncation = flag_value(truncations.get(agent, False), "truncated") and not terminal
+                terminal, truncation = terminals.get(agent, False), truncations.get(agent, False)
+                if terminal is not False or truncation is not False:
+                    terminal, truncation = flag_value(terminal, "terminated"), flag_value(truncation, "truncated")
+                    truncation = truncation and not terminal
                 if agent not in observations and not (terminal or truncation):
                     raise EnvValueError(f"returned no observation for the living agent {agent!r}, only for {list(observations)}")
-                self.observations[row] = self._observation_codec.encode(observations[agent]) if agent in observations else 0
+                rows_of_all[row] = encode(observations[agent]) if agent in observations else 0
                 if terminal or truncation:
                     self._end_row(row, terminal, truncation)
                 elif agent not in playing:
@@ -159,7 +166,7 @@ class MultiAgentBatch(PufferEnv):
         """Those that join, once they observe something."""
         for agent in agents:
             if agent in observations:
-                row = base + self.agents.index(agent)
+                row = base + self._numbers[agent]
                 self.observations[row] = self._observation_codec.encode(observations[agent])
                 self._living[row] = True
                 self._returns[row] = self._lengths[row] = 0
@@ -203,7 +210,7 @@ class MultiAgentBatch(PufferEnv):
     def _check_agents_of(self, observations: Any) -> None:
         if not isinstance(observations, dict):
             raise EnvValueError(f"returned a {type(observations).__name__} as observations, expected a dict keyed by agent")
-        unknown = [agent for agent in observations if agent not in self.agents]
+        unknown = [agent for agent in observations if agent not in self._numbers]
         if unknown:
             raise EnvValueError(f"returned an observation for {unknown[0]!r}, which is none of its agents {list(self.agents)}")
 
