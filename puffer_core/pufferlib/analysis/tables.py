@@ -11,6 +11,7 @@ from typing import Any
 
 from pufferlib.analysis.groups import Group
 from pufferlib.analysis.index import SPEED, Summary
+from pufferlib.analysis.query import is_number, value_of
 from pufferlib.analysis.settings import LABELS, SEED, differing, effective
 from pufferlib.analysis.text import duration, plain_value, printable, short, table, terminal_width
 from pufferlib.train.best import PREFIX
@@ -18,16 +19,24 @@ from pufferlib.train.best import PREFIX
 LEADING = ("score", "perf", "episode_return", "episode_length")
 COMPARED = ("losses/entropy", "losses/explained_variance", "losses/value_loss", SPEED, "uptime", "global_step")
 """What is compared beside the episode statistics."""
+LISTED = frozenset({"env", "name", "state", "steps", "last", "best", "sps", "age", "started"})
+"""Keys of an order that the list shows anyway."""
 MOST_COLUMNS = 5
 """Groups side by side in 80 columns."""
 
 
-def list_lines(summaries: Sequence[Summary], total: int, now: float) -> list[str]:
-    """The table of `puffer runs`. total: runs that fit, of which `summaries` may be the first; now: seconds since 1970"""
-    header = ["env", "name", "state", "steps", "last", "best", "SPS", "age"]
+def list_lines(summaries: Sequence[Summary], total: int, now: float, ordered_by: str = "") -> list[str]:
+    """The table of `puffer runs`, with the key of the order as a column of its own unless it is one already.
+
+    total: runs that fit, of which `summaries` may be the first; now: seconds since 1970
+    """
+    key = ordered_by.strip()
+    extra = [key] if key and key.lower() not in LISTED else []
+    header = ["env", "name", "state", "steps", "last", "best", *extra, "SPS", "age"]
     rows = [
         [
-            s.run.env, name, s.state, short(s.steps), short(s.last), short(s.best), short(s.speed), duration(now - s.run.started),
+            s.run.env, name, s.state, short(s.steps), short(s.last), short(s.best), *(cell(value_of(s, key)) for key in extra),
+            short(s.speed), duration(now - s.run.started),
         ]
         for name, s in zip(unique_names([s.run.path for s in summaries]), summaries, strict=True)
     ]  # fmt: skip
@@ -37,6 +46,11 @@ def list_lines(summaries: Sequence[Summary], total: int, now: float) -> list[str
     notes += [f"{len(summaries)} of {total} runs shown"] if len(summaries) < total else []
     problems = [printable(f"{s.run.path}: {s.run.problem}") for s in summaries if s.run.problem]
     return [*lines, *[""] * bool(notes or problems), *notes, *problems]
+
+
+def cell(value: Any) -> str:
+    """A setting or a metric in the list."""
+    return short(value) if value is None or is_number(value) else plain_value(value)
 
 
 def unique_names(paths: Sequence[Path]) -> list[str]:

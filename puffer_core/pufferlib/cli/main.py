@@ -79,14 +79,19 @@ def page() -> str:
 
 
 def find(name: str) -> Command:
-    """The command of that name. Raises ConfigError with the near match."""
+    """The command of that name. Raises ConfigError with the plugin that has it, else the near match."""
     if name in BUILT_IN:
         return BUILT_IN[name]
     from pufferlib.config.values import near
+    from pufferlib.plugins import registry
+    from pufferlib.plugins.hints import COMMANDS, provider
 
     known = commands()
     if name not in known:
-        raise ConfigError(f"{name}: no such command{near(name, known)} (commands: {', '.join(known)})")
+        installed = {plugin.name for plugin in registry().plugins() if plugin.status == "ok"}
+        hint = provider(name, installed) if name in COMMANDS else None
+        mend = f"; install it with: {hint}" if hint else near(name, known)
+        raise ConfigError(f"{name}: no such command{mend} (commands: {', '.join(known)})")
     return known[name]
 
 

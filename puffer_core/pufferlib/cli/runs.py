@@ -151,7 +151,7 @@ def list_runs(arguments: Arguments, options: dict[str, Any]) -> int:
     if not shown:
         print(f"no runs below {options['root']} that fit")
         return FAILED
-    print("\n".join(list_lines(shown, total, time.time())))
+    print("\n".join(list_lines(shown, total, time.time(), options["sort"])))
     return 0
 
 

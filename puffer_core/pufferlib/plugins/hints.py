@@ -39,6 +39,8 @@ PROVIDERS = {
     "proteinsampler": "sweep",
     "web": "web",
 }
+COMMANDS = frozenset({"sweep"})
+"""Commands that plugins of PROVIDERS bring."""
 
 
 def near(name: str, known: list[str]) -> list[str]:

@@ -78,6 +78,13 @@ def test_filters_sorting_and_limit(puffer, three):
     assert "1 of 3 runs shown" in puffer("runs", "--limit", "1")[1]
 
 
+def test_the_list_shows_what_it_sorts_by(puffer, three):
+    header, first = puffer("runs", "--env", "squared", "--sort", "train.learning_rate")[1].splitlines()[:2]
+    assert header.split()[-3:] == ["train.learning_rate", "SPS", "age"]
+    assert first.split()[6] == "0.005"
+    assert puffer("runs", "--sort", "SPS")[1].splitlines()[0].split().count("SPS") == 1
+
+
 def test_json_holds_figures_settings_and_metrics(puffer, three):
     fast = json.loads(puffer("runs", "--tag", "fast", "--metric", "perf", "--json")[1])[0]
     assert (fast["last"], fast["best"], fast["state"], fast["total_steps"]) == (0.5, 0.9, "finished", 1000)

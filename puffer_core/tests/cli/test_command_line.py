@@ -178,6 +178,14 @@ def test_a_plugins_command_is_found_listed_and_run(capsys, monkeypatch):
     assert "did you mean greet" in puffer(capsys, "gret")[2]
 
 
+def test_a_missing_plugins_command_says_what_to_install(capsys, monkeypatch):
+    monkeypatch.setattr(registry(), "commands", list)
+    monkeypatch.setattr(registry(), "plugins", list)
+    code, _, err = puffer(capsys, "sweep", "ocean-pong")
+    assert code == 2
+    assert "sweep: no such command; install it with: pip install 'pufferlib[sweep]'" in err
+
+
 def failing(error):
     def run(argv):
         raise error
