@@ -23,6 +23,8 @@ from pufferlib.vector.shape import available_cpus
 from pufferlib_procgen.games import INSTALL, TIME_LIMITS, check_game
 
 NUM_ACTIONS = 15
+LARGEST = np.maximum.reduce
+"""`max` without the detour."""
 RESET = -1
 """The action that ends an episode at once."""
 
@@ -76,10 +78,16 @@ class Procgen(PufferEnv):
         if distribution_mode != "exploration":  # which is one level, chosen by Procgen
             self._settings |= {"num_levels": num_levels, "start_level": start_level}
         self._worlds = self._build(num_envs, int(np.random.SeedSequence().generate_state(1)[0] >> 1), num_threads)
+        # Procgen's own arrays, which it reads and writes. Its act() and observe() take and give copies of these, or dicts.
+        self._choices = self._worlds._ac["action"]
+        self._codes = self._choices.view(np.uint32)
+        self._earned, self._pictures, self._first = self._worlds._rew, self._worlds._ob["rgb"], self._worlds._first
+        self._complete = self._worlds._info["prev_level_complete"]
         self.single_observation_space = Box(0, 255, (64, 64, 3), np.uint8)
         self.single_action_space = Discrete(NUM_ACTIONS)
         self._time_limit = TIME_LIMITS[game]
         self._log = EpisodeLog()
+        self._levels_complete = 0
         self._returns = np.zeros(num_envs)
         self._time = 0
         self._begun = [0] * num_envs
@@ -95,7 +103,8 @@ class Procgen(PufferEnv):
             # Procgen seeds a whole batch by one number. A world of its own for each seed (1 ms) lends its state.
             states = [self._build(1, own & 2**31 - 1, 0).callmethod("get_state")[0] for own in seeds]
             self._worlds.callmethod("set_state", states)
-        self.observations[:] = self._worlds.observe()[1]["rgb"]
+        self._worlds.observe()
+        self.observations[:] = self._pictures
         self._shown = self.observations
         self.rewards[:] = self._returns[:] = 0
         self._begun[:] = [self._time] * self.num_envs
@@ -105,19 +114,21 @@ class Procgen(PufferEnv):
 
     def step(self, actions: Array) -> tuple[Array, Array, Array, Array, list[dict[str, Any]]]:
         """One step of every world. Raises ActionError for an action outside of 0 .. 14."""
-        if actions.view(np.uint32).max() >= NUM_ACTIONS:  # -1, a large number there, would end the episode
+        worlds = self._worlds
+        self._choices[:] = actions
+        if LARGEST(self._codes) >= NUM_ACTIONS:  # -1, a large number there, would end the episode
             ActionCodec(self.single_action_space).decode(actions, self.first_env)
-        self._worlds.act(actions)  # which begins the step on Procgen's threads; observe() waits for it
+        worlds._c_lib.libenv_act(worlds._c_env)  # which begins the step on Procgen's threads
         self.masks.fill(True)
         self.terminals.fill(False)
         self.truncations.fill(False)
-        rewards, observations, first = self._worlds.observe()
-        self.rewards[:] = rewards
-        self._returns += rewards
         self._time += 1
-        if np.count_nonzero(first):
-            self._end_episodes(first)
-        self.observations[:] = observations["rgb"]
+        worlds._c_lib.libenv_observe(worlds._c_env)  # which waits for it
+        self.rewards[:] = self._earned
+        self._returns += self._earned
+        if np.count_nonzero(self._first):
+            self._end_episodes()
+        self.observations[:] = self._pictures
         self._shown = self.observations
         return self.observations, self.rewards, self.terminals, self.truncations, []
 
@@ -126,24 +137,26 @@ class Procgen(PufferEnv):
         return None if self.render_mode is None else self._worlds.get_info()[0]["rgb"]
 
     def drain_log(self) -> dict[str, float]:
-        return self._log.drain()
+        levels, log = self._levels_complete, self._log.drain()
+        if log:
+            log["level_complete"], self._levels_complete = levels / log["n"], 0
+        return log
 
     def close(self) -> None:
         if worlds := self.__dict__.pop("_worlds", None):
             worlds.close()
 
-    def _end_episodes(self, ended: Array) -> None:
+    def _end_episodes(self) -> None:
         """Before the new pictures are copied: the last ones may stand in the same array."""
-        complete = self._worlds._info["prev_level_complete"]  # get_info makes a dict of each world's, as slow as a step
-        for row in np.flatnonzero(ended).tolist():
-            is_complete, length = bool(complete[row]), self._time - self._begun[row]
+        for row in self._first.nonzero()[0].tolist():
+            is_complete, length = bool(self._complete[row]), self._time - self._begun[row]
             if length >= self._time_limit and not is_complete:
                 self.truncations[row] = True
             else:
                 self.terminals[row] = True
             self.final_observations[row] = self._shown[row]
             self._log.add_episode(float(self._returns[row]), length)
-            self._log.add_info({"level_complete": int(is_complete)})
+            self._levels_complete += is_complete
             self._returns[row], self._begun[row] = 0, self._time
 
     def _build(self, num: int, seed: int, num_threads: int) -> Any:

@@ -47,6 +47,25 @@ def test_every_game_gives_what_the_bare_env_gives(game):
     env.close()
 
 
+@pytest.mark.parametrize("slots", [1, 2, 4])
+def test_final_observations_are_the_pictures_before_in_whatever_slot_they_stand(slots):
+    """A rollout's steps go to one slot after the other, and begin again at the first."""
+    env = pufferlib.make("procgen-starpilot", num_envs=64, distribution_mode="easy")
+    storage = env.allocate(slots)
+    env.async_reset(seed=1)
+    before, rng, ended = env.recv().observations.copy(), np.random.default_rng(0), []
+    for step in range(1, 91):
+        env.send(rng.integers(15, size=64), slot=step % slots)
+        batch = env.recv()
+        over = batch.terminals | batch.truncations
+        np.testing.assert_array_equal(storage.final_observations[step % slots][over], before[over])
+        assert not (before == batch.observations).all()
+        before = batch.observations.copy()
+        ended.append(over.sum())
+    assert sum(ended[2:]) > 10 and env.drain_log()["n"] == sum(ended)
+    env.close()
+
+
 def test_rules_of_every_env():
     from pufferlib_procgen.env import Procgen
 
@@ -148,8 +167,10 @@ def test_unknown_games_and_actions():
         Procgen("coinrn")
     env = pufferlib.make("procgen-coinrun")
     env.reset(seed=1)
-    with pytest.raises(ActionError, match="row 0 is -1"):
-        env.step([-1])
+    for wrong in (-1, 15):
+        with pytest.raises(ActionError, match=f"row 0 is {wrong}"):
+            env.step([wrong])
+        env.reset()
     env.close()
 
 
