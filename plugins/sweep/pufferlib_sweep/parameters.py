@@ -242,14 +242,19 @@ def snapped(column: Floats, count: int) -> Floats:
     return np.minimum(np.floor(column * count), count - 1) / (count - 1)
 
 
+FINE = 1e-3
+"""Places that lie closer together than this part of the unit interval are as good as continuous."""
+
+
 class IntLogNormal(WholeNumber, LogNormal):
     """Whole numbers, even over their logarithm. For total_timesteps and other counts over orders of magnitude."""
 
     kind = "int_log_normal"
 
     def snap(self, column: Floats) -> Floats:
-        fine = self.min >= 1000  # one more or less changes nothing
-        return column if fine else np.array([self.to_unit(self.from_unit(u)) for u in column])
+        if self.to_unit(self.min + 1) < FINE:  # whole numbers lie closest together at the top, and furthest apart here
+            return column
+        return np.array([self.to_unit(self.from_unit(u)) for u in column])
 
     def distribution(self) -> BaseDistribution:
         from optuna.distributions import IntDistribution
