@@ -167,4 +167,6 @@ class Procgen(PufferEnv):
             raise EnvError(f"Procgen cannot be imported ({type(error).__name__}: {error}); {INSTALL}") from error
         worlds = ProcgenGym3Env(num=num, rand_seed=seed, num_threads=num_threads, **self._settings)
         worlds._reuse_arrays = True  # an argument of gym3's CEnv that Procgen does not hand on: its copies are not needed
+        # Looked up here: under cffi's lock, which the making of another env holds, an env that is collected would hang.
+        _ = worlds._c_lib.libenv_close
         return worlds
