@@ -193,8 +193,8 @@ def learning(game: str, rows: dict[str, list[str]]) -> str:
     parts = []
     for name, (metric, target, seeds, scores, *_) in rows.items():
         if name == game or name.startswith(f"{game}-"):
-            policy = name.removeprefix(game).lstrip("-")
-            what = f"The preset with the policy {policy}" if policy else "The preset"
+            variant = name.removeprefix(game).lstrip("-")
+            what = f"The preset, {variant}" if variant else "The preset"
             parts.append(f"{what}: {metric} {target} steps, on {seeds} seeds; mean and least over seeds: {scores}.")
             parts.append(f"![Learning curve of {name}](../results/{name}.png)")
     return "\n\n".join(parts)
