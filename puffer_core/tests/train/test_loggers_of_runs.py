@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 
@@ -159,4 +160,5 @@ def test_training_finishes_whatever_its_logger_does(tmp_path, registered, monkey
     monkeypatch.setattr(Recorder, "log", fails)
     monkeypatch.setattr(loggers, "DRAIN_S", 0.3)
     assert main(["train", "ocean-squared", *FLAGS, "--logger", "recorder", "--run-dir", str(tmp_path / "run")]) == 0
-    assert caplog.messages[-1] == "logger recorder: 3 of 3 rows could not be written: ConnectionError: the network is down"
+    lost = r"logger recorder: 3 of 3 rows( and 1 of 1 files)? could not be written: ConnectionError: the network is down"
+    assert re.fullmatch(lost, caplog.messages[-1]), "a checkpoint may not have had its turn before time was up"
