@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from pufferlib.cli.flags import Arguments, scan
 from pufferlib.config.files import read_toml
-from pufferlib.config.run_config import SWEEP_TABLE, RunConfig
-from pufferlib.errors import ConfigError, PufferError
+from pufferlib.config.run_config import SWEEP_TABLE
+from pufferlib.errors import ConfigError
 from pufferlib_sweep.settings import CHANGEABLE, SweepConfig
 
 if TYPE_CHECKING:
@@ -139,19 +139,7 @@ def report_command(arguments: Arguments) -> int:
 
 def show_help(arguments: Arguments) -> int:
     """Every setting of the sweep and of the trials."""
-    from pufferlib.cli.help import print_settings
-    from pufferlib.config.env_arguments import EnvArguments, env_arguments
-    from pufferlib.config.resolve import resolve, schema_for
-    from pufferlib.plugins import registry
+    from pufferlib.cli.help import print_run_settings
 
-    found, config, hint = EnvArguments(), RunConfig(env_name=""), ""
-    if arguments.positional:
-        try:
-            config = resolve(arguments.positional[0])
-            found = env_arguments(registry().find_env(arguments.positional[0]))
-        except PufferError as error:
-            print(f"puffer: {error}", file=sys.stderr)
-    else:
-        hint = "\n`puffer sweep ENV --help` also shows the settings of that env, and the values of its preset.\n"
-    print_settings(schema_for(found), "puffer sweep", HELP + hint, config, EXTRA, {SWEEP_TABLE: Shown()})
+    print_run_settings(arguments, "puffer sweep", HELP, EXTRA, {SWEEP_TABLE: Shown()})
     return 0

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import io
+import sys
 from collections.abc import Mapping
 from dataclasses import field, fields, make_dataclass, replace
 from functools import partial
 from typing import Annotated, Any, Literal
 
+from pufferlib.cli.flags import Arguments
 from pufferlib.config.run_config import BuiltInPolicy, RunConfig, Schema, Setting
+from pufferlib.errors import PufferError
 
 PYTHON_TYPES = {"bool": bool, "int": int, "float": float, "text": str, "texts": list[str], "any": str}
 OUR_WORDS = {
@@ -17,6 +20,31 @@ OUR_WORDS = {
     "(default: '')": "             ", "(default: )": "           ",
 }  # fmt: skip
 """tyro's words for what we spell otherwise, each of the same length, so that its frames stay straight."""
+
+
+def print_run_settings(
+    arguments: Arguments, prog: str, description: str, extra: dict[str, str], tables: Mapping[str, Any] | None = None
+) -> None:
+    """The help page of a command that trains: every setting of a run, and those of the loggers that the command line names.
+
+    Where it names an env whose package works, also the env's own settings, and its preset's values.
+    """
+    from pufferlib.config.env_arguments import EnvArguments, env_arguments
+    from pufferlib.config.logger_settings import logger_settings
+    from pufferlib.config.resolve import resolve, schema_for
+    from pufferlib.plugins import registry
+
+    loggers = logger_settings(chosen=[given.value for given in arguments.flags if given.key == "logger"])
+    found, config = EnvArguments(), RunConfig(env_name="")
+    if arguments.positional:
+        try:
+            config = resolve(arguments.positional[0])
+            found = env_arguments(registry().find_env(arguments.positional[0]))
+        except PufferError as error:
+            print(f"puffer: {error}", file=sys.stderr)
+    else:
+        description += f"\n`{prog} ENV --help` also shows the settings of that env, and the values of its preset.\n"
+    print_settings(schema_for(found, loggers=loggers), prog, description, config, extra, tables)
 
 
 def print_settings(

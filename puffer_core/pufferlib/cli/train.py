@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import sys
-
 from pufferlib.cli.flags import Arguments, scan
 from pufferlib.config.files import read_toml
 from pufferlib.config.run_config import RunConfig
-from pufferlib.errors import ConfigError, PufferError
+from pufferlib.errors import ConfigError
 from pufferlib.train.interrupt import StartUp
 
 HELP = """\
@@ -28,7 +26,10 @@ def run(argv: list[str]) -> int:
     """The command. Returns the exit code."""
     arguments = scan(argv)
     if arguments.wants_help:
-        return show_help(arguments)
+        from pufferlib.cli.help import print_run_settings
+
+        print_run_settings(arguments, "puffer train", HELP, EXTRA)
+        return 0
     arguments.at_most(1, "puffer train")
     resume = arguments.take("resume")
     with StartUp():
@@ -75,29 +76,3 @@ def resumed_settings(arguments: Arguments, resume: str, file: str | None, named:
             if old != new:
                 raise ConfigError(f"--resume {resume}: [{table}] {key} cannot change within a run: it has {old!r}, not {new!r}")
     return after
-
-
-def show_help(arguments: Arguments) -> int:
-    """Every setting; where the env is named and its package works, also the env's own ones, and its preset's values.
-
-    The settings of loggers that are named are shown, too.
-    """
-    from pufferlib.cli.help import print_settings
-    from pufferlib.config.env_arguments import EnvArguments, env_arguments
-    from pufferlib.config.logger_settings import logger_settings
-    from pufferlib.config.resolve import resolve, schema_for
-
-    loggers = logger_settings(chosen=[given.value for given in arguments.flags if given.key == "logger"])
-    found, config, hint = EnvArguments(), RunConfig(env_name=""), ""
-    if arguments.positional:
-        from pufferlib.plugins import registry
-
-        try:
-            config = resolve(arguments.positional[0])
-            found = env_arguments(registry().find_env(arguments.positional[0]))
-        except PufferError as error:
-            print(f"puffer: {error}", file=sys.stderr)
-    else:
-        hint = "\n`puffer train ENV --help` also shows the settings of that env, and the values of its preset.\n"
-    print_settings(schema_for(found, loggers=loggers), "puffer train", HELP + hint, config, EXTRA)
-    return 0
