@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -37,7 +38,7 @@ Print what the sweep in DIR has found so far; write best.toml, trials.csv, index
 """
 EXTRA = {"config": "A TOML file with the tables of a run, and [sweep]."}
 RESUME = f"{SWEEP_TABLE}.resume"
-FAILED, INTERRUPTED = 1, 130
+FAILED = 1
 
 
 @dataclass(kw_only=True)
@@ -49,7 +50,7 @@ class Shown(SweepConfig):
 
 
 def run(argv: list[str]) -> int:
-    """The command. Returns the exit code: 0, 1 where no trial had a score, or 130 after Ctrl-C."""
+    """The command. Returns the exit code: 0, 1 where no trial had a score, or 130 after Ctrl-C (143 after SIGTERM)."""
     arguments = scan(argv)
     if arguments.positional[:1] == ["report"]:
         return report_command(arguments)
@@ -101,8 +102,7 @@ def resumed_plan(arguments: Arguments, directory: Path) -> Plan:
 def work(plan: Plan, session: Any) -> int:
     """Run the trials and report. Returns the exit code."""
     from pufferlib_sweep.report import write_report
-    from pufferlib_sweep.runner import FAILING
-    from pufferlib_sweep.runner import INTERRUPTED as STOPPED
+    from pufferlib_sweep.runner import FAILING, INTERRUPTED
     from pufferlib_sweep.show import Screen
 
     screen = Screen(plan, session.study, session.directory)
@@ -111,9 +111,9 @@ def work(plan: Plan, session: Any) -> int:
         why = session.run(screen.trial_ended, screen.look)
     screen.end(why)
     go_on = f"go on with: puffer sweep --{RESUME} {session.directory}"
-    if why == STOPPED:
+    if why == INTERRUPTED:
         print(f"stopped; all finished trials are kept\n{go_on}")
-        return INTERRUPTED
+        return 128 + (session.stop_signal or signal.SIGINT)
     if why == FAILING:
         print(f"puffer: {screen.common_failure()}\n{go_on}", file=sys.stderr)
         return FAILED

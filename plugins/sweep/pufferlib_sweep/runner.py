@@ -74,6 +74,8 @@ class Sweep:
         self.should_stop, self.on_end, self.on_look = should_stop, on_end, on_look
         self.at_work: list[AtWork] = []
         self.owner = Owner()
+        self.stop_signal = 0
+        """The number of the signal that asked `run` to stop."""
         self.failures: list[str] | None = []
         """Of this process's trials, until one does not fail."""
         self.looked_for_lost = 0.0
@@ -87,6 +89,7 @@ class Sweep:
             except KeyboardInterrupt:
                 return INTERRUPTED
             finally:
+                self.stop_signal = signals.first
                 self.end_all(signals)
 
     def loop(self, signals: Signals) -> str:
@@ -236,10 +239,13 @@ def attributes(outcome: Outcome, seconds: float) -> dict[str, Any]:
 
 
 class Signals:
-    """A context manager that counts Ctrl-C and SIGTERM; inside `breaking` they are a KeyboardInterrupt as well."""
+    """A context manager that counts Ctrl-C and SIGTERM; inside `breaking` they are a KeyboardInterrupt as well.
+
+    first: the number of the one that came first, 0 before
+    """
 
     def __init__(self) -> None:
-        self.count = 0
+        self.count = self.first = 0
         self.breaks = False
         self.before: dict[int, Any] = {}
 
@@ -255,6 +261,7 @@ class Signals:
     def handle(self, number: int, frame: FrameType | None) -> None:
         """The handler."""
         self.count += 1
+        self.first = self.first or number
         if self.breaks:
             raise KeyboardInterrupt
 

@@ -50,6 +50,8 @@ class Session:
     study: Study
     start: Callable[[int, dict[str, Any], str, int], Task]
     launcher: Launcher | None = None
+    stop_signal: int = 0
+    """The number of the signal that interrupted `run`."""
 
     def run(
         self,
@@ -63,6 +65,7 @@ class Session:
             with quiet():
                 return sweep.run()
         finally:
+            self.stop_signal = sweep.stop_signal
             if self.launcher is not None:
                 self.launcher.close()
 

@@ -208,13 +208,14 @@ def test_what_is_lost_three_times_has_failed(sweep, load, tmp_path):
     assert counts(load().trials[1]) and "lost" in load().trials[1].user_attrs["failure"]
 
 
-def test_ctrl_c_keeps_what_has_finished_and_says_how_to_go_on(start_sweep, sweep, load, tmp_path):
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_keeps_what_has_finished_and_says_how_to_go_on(start_sweep, sweep, load, tmp_path, number, code):
     process = start_sweep("slow", "--sweep.trials", "2", "--train.total-timesteps", "1000")
     wait_for(lambda: running(tmp_path, load), process)
     group = running(tmp_path, load).user_attrs["owner"]["group"]
-    process.send_signal(signal.SIGINT)
+    process.send_signal(number)
     said, _ = process.communicate(timeout=60)
-    assert process.returncode == 130
+    assert process.returncode == code
     assert "go on with: puffer sweep --sweep.resume sweep" in said
     assert members(group) == []
     assert [trial.user_attrs["failure"] for trial in load().trials if trial.state.name == "FAIL"] == ["interrupted"]
