@@ -37,6 +37,8 @@ class Episode(NamedTuple):
     """What the env's own log calls its score, if it does."""
     sharing: int = 1
     """How many episodes ended in the same step: their `score` is the mean of theirs, as the log tells no more."""
+    is_cut: bool = False
+    """It had not ended after `max_steps` steps: its return and length are so far."""
 
 
 def evaluate(
@@ -47,6 +49,7 @@ def evaluate(
     deterministic: bool = False,
     seed: int | None = None,
     device: str | torch.device = "cpu",
+    max_steps: int | None = None,
     on_step: Callable[[list[Episode]], None] | None = None,
 ) -> list[Episode]:
     """Play `episodes` whole episodes and return them in the order in which they ended.
@@ -56,11 +59,15 @@ def evaluate(
     policy: as the trainer's, with whatever it remembers cleared in each row where an episode ends; None plays at random
     deterministic: take the likeliest action instead of sampling
     seed: of the envs and the sampling. None: as the env was seeded, and drawn from the system
+    max_steps: an episode that has not ended after so many is cut, and its row plays no more, because only the end of an episode
+        resets a world: so fewer than `episodes` may be returned. None: wait, for ever in an env whose episodes never end
     on_step: called after the reset and each step with the episodes that ended so far, for example to render. KeyboardInterrupt
         in it, or at any time, ends the evaluation early with the episodes so far, if there are any
     """
     if not isinstance(episodes, int) or episodes < 1:
         raise ConfigError(f"episodes must be an integer of at least 1, got {episodes!r}")
+    if max_steps is not None and (not isinstance(max_steps, int) or max_steps < 1):
+        raise ConfigError(f"max_steps must be an integer of at least 1, or None, got {max_steps!r}")
     rows = env.num_agents
     actor: Actor | RandomActor = (
         RandomActor(env.single_action_space, rows, env.action_mask_size, seed)
@@ -70,6 +77,8 @@ def evaluate(
     quota = np.full(rows, episodes // rows)
     quota[: episodes % rows] += 1
     returns, lengths = np.zeros(rows), np.zeros(rows, np.int64)
+    waited = np.zeros(rows, np.int64)
+    """Since the episode began, or the row lost its agent."""
     finished: list[Episode] = []
     observations, _ = env.reset(seed=seed)
     env.drain_log()
@@ -80,9 +89,11 @@ def evaluate(
         while quota.any():
             action_masks = None if env.storage.action_masks is None else env.storage.action_masks[0]
             observations, rewards, terminals, truncations, _ = env.step(actor.act(observations, action_masks))
-            masks = env.storage.masks[0]
+            joined = env.storage.masks[0] & ~masks
+            masks = env.storage.masks[0].copy()
             returns += np.where(masks, rewards, 0)
             lengths += masks
+            waited = np.where(joined, 1, waited + 1)
             ended = (terminals | truncations) & masks
             score = env.drain_log().get("score")  # each step: foreign envs may log in any, the last one counts
             if ended.any():
@@ -90,7 +101,12 @@ def evaluate(
                     if quota[row]:
                         quota[row] -= 1
                         finished.append(Episode(int(row), float(returns[row]), int(lengths[row]), score, int(ended.sum())))
-                returns[ended], lengths[ended] = 0, 0
+                returns[ended], lengths[ended], waited[ended] = 0, 0, 0
+            if max_steps is not None:
+                for row in ((waited >= max_steps) & (quota > 0)).nonzero()[0]:
+                    quota[row] = 0
+                    if lengths[row]:
+                        finished.append(Episode(int(row), float(returns[row]), int(lengths[row]), None, is_cut=True))
             actor.forget(ended | ~masks)
             if on_step:
                 on_step(finished)

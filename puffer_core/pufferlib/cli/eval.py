@@ -26,6 +26,7 @@ usage: puffer eval RUN_OR_ENV [flags]
 Play episodes and print their returns. RUN_OR_ENV is a run directory, a checkpoint file in one, or the name of an environment.
 
   --episodes N          how many episodes (10; in a window: until it is closed)
+  --max-steps N         cut an episode that has not ended after so many; its agent plays no more (100000)
   --render MODE         none; rgb_array: frames for --video; human: a window, as `puffer play` opens it (none)
   --video FILE          record the first world: .mp4, .webm, .mkv or .gif
   --fps N               steps per second of a video or window (as the game suggests)
@@ -42,6 +43,7 @@ Play episodes and print their returns. RUN_OR_ENV is a run directory, a checkpoi
 """
 SETTINGS = {
     "episodes": Setting(Kind("int", low=1, high=10**9)),
+    "max_steps": Setting(Kind("int", low=1, high=10**9)),
     "render": Setting(Kind("text", choices=("none", "rgb_array", "human")), "none"),
     "video": Setting(Kind("text"), ""),
     "fps": Setting(Kind("float", low=0.5, high=960)),
@@ -55,6 +57,8 @@ SETTINGS = {
 SCHEMA = Schema(SETTINGS, frozenset({"env"}))
 RANDOM = "random"
 EPISODES = 10
+MAX_STEPS = 100_000
+"""Longer than whole episodes usually are; one that never ends is over in a minute or so."""
 FPS = 30.0
 """Where neither the env nor the user says how fast it goes."""
 TICKS_PER_SECOND = 60
@@ -127,6 +131,8 @@ def check_options(options: dict[str, Any]) -> None:
         raise ConfigError("--video records with --render rgb_array, not with --render human")
     if options["render"] == "human" and options["num_envs"] != 1:
         raise ConfigError(f"--render human shows one world, got --num-envs {options['num_envs']}")
+    if options["render"] == "human" and options["max_steps"]:
+        raise ConfigError("--max-steps is for evaluations without a window, not for --render human, which you can close")
     if options["video"]:
         from pufferlib.render.video import check_path
 
@@ -199,7 +205,7 @@ def measure(request: Request) -> int:
     from pufferlib.render.video import VideoWriter
 
     options = request.options
-    count = options["episodes"] or EPISODES
+    count, most = options["episodes"] or EPISODES, options["max_steps"] or MAX_STEPS
     wants_frames = bool(options["video"] or options["render"] == "rgb_array")
     mode = frames_mode(find_target(request.env_name)[1]) if wants_frames else None
     env = pufferlib.make(
@@ -211,7 +217,7 @@ def measure(request: Request) -> int:
         policy = build_policy(request, env)
         play_all = functools.partial(
             evaluate, env, policy, count, deterministic=options["deterministic"], seed=options["seed"],
-            device=options["device"],
+            device=options["device"], max_steps=most,
         )  # fmt: skip
         if not options["video"]:
             episodes = play_all()
@@ -219,6 +225,7 @@ def measure(request: Request) -> int:
             with VideoWriter(options["video"], steps_per_second(request, env)) as video:
                 episodes = play_all(on_step=functools.partial(record, env, video, count))
         print_table(episodes)
+        print_cut(episodes, count, most)
         if options["video"]:
             print(f"video   {options['video']}: {video.frames} frames")
     finally:
@@ -231,7 +238,8 @@ def record(env: Any, video: Any, episodes: int, finished: list[Episode]) -> None
     from pufferlib.errors import RenderError
 
     share = -(-episodes // env.num_agents)
-    if sum(episode.row == 0 for episode in finished) >= share:
+    own = [episode for episode in finished if episode.row == 0]
+    if len(own) >= share or any(episode.is_cut for episode in own):
         return
     try:
         frame = env.render()
@@ -244,21 +252,34 @@ def record(env: Any, video: Any, episodes: int, finished: list[Episode]) -> None
 
 def print_table(episodes: list[Episode]) -> None:
     """One line per episode, then mean, standard deviation, least and most."""
+    whole = [e for e in episodes if not e.is_cut]
+    scores = [e.score for e in whole if e.score is not None]
     columns: dict[str, list[float]] = {
         "return": [e.episode_return for e in episodes],
         "length": [float(e.length) for e in episodes],
-        "score": [e.score for e in episodes if e.score is not None],
+        "score": scores if len(scores) == len(whole) else [],
     }
-    columns = {name: values for name, values in columns.items() if len(values) == len(episodes)}
+    columns = {name: values for name, values in columns.items() if values}
     print("episode" + "".join(f"{name:>12}" for name in columns))
-    for i in range(len(episodes)):
-        print(f"{i + 1:>7}" + "".join(f"{show(values[i]):>12}" for values in columns.values()))
+    for i, e in enumerate(episodes, 1):
+        cells = {"return": show(e.episode_return), "length": show(e.length), "score": "-" if e.score is None else show(e.score)}
+        print(f"{i:>7}" + "".join(f"{cells[name]:>12}" for name in columns) + "  cut" * e.is_cut)
     shared = "score" in columns and any(e.sharing > 1 for e in episodes)
     for word, function in (("mean", np.mean), ("std", np.std), ("min", np.min), ("max", np.max)):
         known = {name: values for name, values in columns.items() if word == "mean" or name != "score" or not shared}
         print(f"{word:>7}" + "".join(f"{show(float(function(values))):>12}" for values in known.values()))
     if shared:
         print("score   of episodes that ended in the same step: their mean")
+
+
+def print_cut(episodes: list[Episode], count: int, most: int) -> None:
+    """A line where episodes had to be cut: how many, and how many of the wanted ones were not played for it."""
+    cut, missing = sum(e.is_cut for e in episodes), count - len(episodes)
+    if cut:
+        what = "1 episode was" if cut == 1 else f"{cut} episodes were"
+        print(f"cut     {what} cut after {most:,} steps (--max-steps): return and length are so far")
+    if missing:
+        print(f"missing {missing} of {count} episodes were not played: only the end of an episode begins another")
 
 
 def show(value: float) -> str:

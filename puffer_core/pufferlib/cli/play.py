@@ -46,7 +46,7 @@ keys: the game's own take over, Enter hands back to the policy and takes over ag
   puffer play ocean-breakout
   puffer play ocean-pong --policy runs/ocean-pong/...
 """
-NOT_HERE = {"video": "records", "num_envs": "plays several worlds", "render": "has modes"}
+NOT_HERE = {"video": "records", "num_envs": "plays several worlds", "max_steps": "cuts episodes", "render": "has modes"}
 """Flags of `puffer eval` alone, and what it does with them."""
 
 

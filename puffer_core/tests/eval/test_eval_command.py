@@ -86,8 +86,9 @@ def test_a_video_holds_a_frame_for_each_step_of_the_first_world(run_dir, tmp_pat
 class Walk(PufferEnv):
     """An env of a user's own, whose constructor knows no render_mode."""
 
-    def __init__(self, buf=None):
+    def __init__(self, buf=None, length=5):
         super().__init__(buf)
+        self.length = length
         self.observation_space = self.make_space((1,))
         self.action_space = self.make_discrete(2)
 
@@ -97,7 +98,7 @@ class Walk(PufferEnv):
 
     def step(self, action):
         self.time += 1
-        return np.zeros(1, np.float32), 1.0, self.time == 5, {}
+        return np.zeros(1, np.float32), 1.0, self.time == self.length, {}
 
     def render(self):
         frame = Frame(64, 48)
@@ -116,6 +117,43 @@ def test_an_env_of_ones_own_is_recorded(own_env, tmp_path, capsys):
     pytest.importorskip("imageio")
     assert main(["eval", own_env, "--episodes", "2", "--video", str(tmp_path / "walk.mp4")]) == 0
     assert "10 frames" in capsys.readouterr().out
+
+
+def test_an_endless_env_is_cut_and_the_output_says_so(own_env, capsys):
+    assert main(["eval", own_env, "--env.length", "0", "--num-envs", "2", "--episodes", "5", "--max-steps", "1500"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split() for line in lines[1:3]] == [["1", "1500", "1500", "cut"], ["2", "1500", "1500", "cut"]]
+    assert lines[-2:] == [
+        "cut     2 episodes were cut after 1,500 steps (--max-steps): return and length are so far",
+        "missing 3 of 5 episodes were not played: only the end of an episode begins another",
+    ]
+    assert main(["eval", own_env, "--episodes", "2", "--max-steps", "6"]) == 0
+    shown = capsys.readouterr().out
+    assert "cut" not in shown and "missing" not in shown
+
+
+def test_an_endless_env_has_a_limit_without_a_flag(own_env, capsys, monkeypatch):
+    monkeypatch.setattr("pufferlib.cli.eval.MAX_STEPS", 70)
+    assert main(["eval", own_env, "--env.length", "0"]) == 0
+    assert rows_of(capsys.readouterr().out)[1] == ["1", "70", "70", "cut"]
+
+
+def test_a_score_is_told_of_the_episodes_that_ended(capsys):
+    from pufferlib.cli.eval import print_table
+    from pufferlib.eval import Episode
+
+    print_table([Episode(0, 3.0, 3, 0.5), Episode(1, 9.0, 9, None, is_cut=True)])
+    table = rows_of(capsys.readouterr().out)
+    assert table[1:4] == [["1", "3", "3", "0.500"], ["2", "9", "9", "-", "cut"], ["mean", "6", "6", "0.500"]]
+    print_table([])
+    assert rows_of(capsys.readouterr().out)[0] == ["episode"], "no agent was ever there"
+
+
+def test_a_video_of_an_endless_env_ends(own_env, tmp_path, capsys):
+    pytest.importorskip("imageio")
+    flags = ["--episodes", "2", "--max-steps", "12", "--video", str(tmp_path / "walk.gif")]
+    assert main(["eval", own_env, "--env.length", "0", *flags]) == 0
+    assert "12 frames" in capsys.readouterr().out
 
 
 def test_an_env_without_frames_says_so(tmp_path, capsys):
@@ -137,6 +175,8 @@ def test_an_env_without_frames_says_so(tmp_path, capsys):
         (["ocean-memory", "--video", "no/such/a.mp4"], "no/such"),
         (["ocean-memory", "--policy", "no/such"], "no/such"),
         (["ocean-memory", "--render", "human", "--num-envs", "2"], "--num-envs 2"),
+        (["ocean-memory", "--max-steps", "0"], "--max-steps"),
+        (["ocean-memory", "--render", "human", "--max-steps", "9"], "--max-steps"),
         (["ocean-memory", "--render", "human", "--video", "a.mp4"], "--video"),
         (["ocean-memory", "--env.delai", "3"], "--env.delay"),
         (["ocean-memory", "--env.delay", "1000"], "delay"),

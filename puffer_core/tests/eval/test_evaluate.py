@@ -12,6 +12,7 @@ from gymnasium import spaces
 from torch import nn
 
 import pufferlib
+from pufferlib.env import PufferEnv
 from pufferlib.errors import ConfigError
 from pufferlib.eval import Actor, RandomActor, evaluate
 
@@ -114,6 +115,46 @@ def test_a_policy_is_evaluated_in_evaluation_mode_without_gradients():
 def test_the_number_of_episodes_is_checked(episodes):
     with pytest.raises(ConfigError, match="episodes"):
         evaluate(clocks(1), None, episodes)
+
+
+def test_an_episode_that_does_not_end_is_cut_and_its_row_plays_no_more():
+    episodes = evaluate(clocks(4), Constant(), 12, max_steps=3)  # of 1, 2, 3 and 4 steps, three each
+    assert [e.length for e in episodes if e.row < 3] == [e.row + 1 for e in episodes if e.row < 3]
+    assert sorted(e.row for e in episodes) == [0, 0, 0, 1, 1, 1, 2, 2, 2, 3]
+    (cut,) = [e for e in episodes if e.is_cut]
+    assert cut == (3, 3.0, 3, None, 1, True)
+
+
+class Visitors(PufferEnv):
+    """Three agents of an endless world: the first is always there, the second in steps 6 to 8, then its episode ends; the third
+    never."""
+
+    single_observation_space = spaces.Box(0, 1, (1,), np.float32)
+    single_action_space = spaces.Discrete(2)
+    num_agents = 3
+
+    def reset(self, seed=None):
+        self.time = 0
+        self.masks[:] = [True, False, False]
+        return self.observations, []
+
+    def step(self, actions):
+        self.time += 1
+        self.masks[:] = [True, 6 <= self.time <= 8, False]
+        self.rewards[:], self.terminals[:] = self.masks, [False, self.time == 8, False]
+        return self.observations, self.rewards, self.terminals, self.truncations, []
+
+
+def test_an_agent_that_comes_late_has_all_its_steps_and_one_that_never_comes_has_no_episode():
+    found = {most: evaluate(pufferlib.emulate(Visitors, backend="serial"), None, 3, max_steps=most) for most in (5, 7)}
+    assert found[7] == [(0, 7.0, 7, None, 1, True), (1, 3.0, 3, None, 1, False)]
+    assert found[5] == [(0, 5.0, 5, None, 1, True)]
+
+
+def test_the_number_of_steps_is_checked():
+    for steps in (0, -1, 1.5, "3"):
+        with pytest.raises(ConfigError, match="max_steps"):
+            evaluate(clocks(1), None, 1, max_steps=steps)
 
 
 def test_an_interrupt_gives_the_episodes_so_far():
