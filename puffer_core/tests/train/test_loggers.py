@@ -15,45 +15,13 @@ import pytest
 from pufferlib.errors import PluginError
 from pufferlib.plugins import LoggerSpec, Plugin, registry
 from pufferlib.plugins.registry import Entry
+from pufferlib.testing import RecordingLogger
 from pufferlib.train import log_queue, loggers
 from pufferlib.train.log_queue import Journal
-from pufferlib.train.loggers import JsonLines, Logger, Loggers, NoLogger, check_loggers
+from pufferlib.train.loggers import JsonLines, Loggers, NoLogger, check_loggers
 
 
-class Recorder(Logger):
-    """Keeps what it is given.
-
-    word: any text
-    """
-
-    made: list[Recorder] = []
-
-    def __init__(self, word: str = "", checkpoints: str = "last"):
-        self.word, self.checkpoints, self.rows, self.files, self.closed = word, checkpoints, [], [], ""
-        Recorder.made.append(self)
-
-    def start(self, run):
-        self.run, self.where = run, "over there"
-        return {"id": run.state.get("id", len(Recorder.made))}
-
-    def log(self, metrics, step):
-        self.rows.append((step, metrics))
-
-    def log_video(self, path, step):
-        self.files.append((path.name, step))
-
-    def log_checkpoint(self, path, step):
-        self.files.append((path.name, step))
-
-    def close(self):
-        self.closed = self.run.status
-
-    @property
-    def steps(self):
-        return [step for step, _ in self.rows]
-
-
-class Failing(Recorder):
+class Failing(RecordingLogger):
     """Raises `error` whenever `fails(step, tries)` says so."""
 
     error: Exception = ConnectionError("the network is down")
@@ -73,7 +41,7 @@ class Failing(Recorder):
         super().log(metrics, step)
 
 
-class Blocking(Recorder):
+class Blocking(RecordingLogger):
     """Writes nothing before `released` is set."""
 
     def __init__(self):
@@ -97,9 +65,9 @@ def fast(monkeypatch):
 
 @pytest.fixture
 def registered(monkeypatch):
-    """The Recorder by its name, as a plugin would register it."""
-    Recorder.made = []
-    for spec in (LoggerSpec("recorder", Recorder), LoggerSpec("bare", Recorder, package="no_such_package")):
+    """The RecordingLogger by its name, as a plugin would register it."""
+    RecordingLogger.made = []
+    for spec in (LoggerSpec("recorder", RecordingLogger), LoggerSpec("bare", RecordingLogger, package="no_such_package")):
         monkeypatch.setitem(registry()._entries, ("logger", spec.name), Entry(spec, Plugin("test", "test")))
 
 
@@ -127,7 +95,7 @@ def test_a_logger_gets_every_row_in_order_and_knows_the_run_and_the_settings(tmp
     for step in range(100):
         group.log({"SPS": 1.0}, step)
     group.close("interrupted")
-    (logger,) = Recorder.made
+    (logger,) = RecordingLogger.made
     assert (logger.run.path, logger.run.name, logger.run.env_name) == (tmp_path, tmp_path.name, "e")
     assert (logger.run.config, logger.word, logger.closed) == ({"train": {"seed": 1}}, "x", "interrupted")
     assert logger.rows == [(step, {"SPS": 1.0}) for step in range(100)]
@@ -135,7 +103,7 @@ def test_a_logger_gets_every_row_in_order_and_knows_the_run_and_the_settings(tmp
 
 
 def test_numbers_that_are_not_finite_are_left_out_and_counted(tmp_path, caplog):
-    group = Loggers([logger := Recorder()], tmp_path, {})
+    group = Loggers([logger := RecordingLogger()], tmp_path, {})
     group.log({"a": float("nan"), "b": float("-inf"), "c": 1.5, "d": 2}, 1)
     group.close()
     assert logger.rows == [(1, {"c": 1.5, "d": 2})]
@@ -147,7 +115,7 @@ def test_numbers_that_are_not_finite_are_left_out_and_counted(tmp_path, caplog):
     [("none", []), ("last", [("10.pt", 10), ("30.pt", 30)]), ("all", [("10.pt", 10), ("20.pt", 20), ("30.pt", 30)])],
 )
 def test_checkpoints_that_are_handed_over(tmp_path, which, given):
-    group = Loggers([logger := Recorder(checkpoints=which)], tmp_path, {})
+    group = Loggers([logger := RecordingLogger(checkpoints=which)], tmp_path, {})
     for step in (10, 20, 30):
         path = tmp_path / f"{step}.pt"
         path.touch()
@@ -157,7 +125,7 @@ def test_checkpoints_that_are_handed_over(tmp_path, which, given):
 
 
 def test_a_checkpoint_that_is_gone_by_then_counts_as_lost(tmp_path, caplog):
-    class Opens(Recorder):
+    class Opens(RecordingLogger):
         def log_checkpoint(self, path, step):
             path.read_bytes()
 
@@ -173,7 +141,7 @@ def test_each_video_is_handed_over_once_also_after_a_resume(tmp_path):
         (tmp_path / "videos" / name).write_bytes(b"GIF89a;")
     found = []
     for step in (100, 200):
-        group = Loggers([logger := Recorder()], tmp_path, {})
+        group = Loggers([logger := RecordingLogger()], tmp_path, {})
         group.log({}, step)
         group.log({}, step + 1)
         group.close()
@@ -185,7 +153,7 @@ def test_each_video_is_handed_over_once_also_after_a_resume(tmp_path):
 
 
 def test_a_logger_that_always_raises_is_told_of_once_and_its_rows_are_counted(tmp_path, fast, caplog):
-    group = Loggers([Failing(), other := Recorder()], tmp_path, {})
+    group = Loggers([Failing(), other := RecordingLogger()], tmp_path, {})
     for step in range(3):
         group.log({}, step)
     group.close()
@@ -251,7 +219,7 @@ def test_a_logger_that_exits_ends_nothing(tmp_path, fast, caplog):
 
 
 def test_a_logger_that_hangs_delays_neither_rows_nor_the_end_for_long(tmp_path, fast, caplog):
-    group = Loggers([logger := Blocking(), other := Recorder()], tmp_path, {})
+    group = Loggers([logger := Blocking(), other := RecordingLogger()], tmp_path, {})
     try:
         for step in range(5):
             group.log({}, step)
@@ -293,27 +261,27 @@ def test_of_more_rows_than_may_wait_the_oldest_are_lost(tmp_path, caplog, monkey
 
 
 def test_a_logger_that_fails_to_close_does_not_keep_the_others_open(tmp_path, caplog):
-    class Clumsy(Recorder):
+    class Clumsy(RecordingLogger):
         def close(self):
             raise OSError("disk full")
 
-    group = Loggers([Clumsy(), other := Recorder()], tmp_path, {})
+    group = Loggers([Clumsy(), other := RecordingLogger()], tmp_path, {})
     group.close()
     assert other.closed and warnings(caplog) == ["logger clumsy failed to close: OSError: disk full"]
 
 
 def test_a_logger_that_cannot_start_is_named_and_the_others_are_closed(tmp_path):
-    class NoKey(Recorder):
+    class NoKey(RecordingLogger):
         def start(self, run):
             raise PermissionError("no API key")
 
     with pytest.raises(PluginError, match="logger nokey: cannot start: PermissionError: no API key"):
-        Loggers([first := Recorder(), NoKey()], tmp_path, {})
+        Loggers([first := RecordingLogger(), NoKey()], tmp_path, {})
     assert first.closed == "failed"
 
 
 def test_names_and_packages_that_are_missing_are_told_with_what_to_do(tmp_path, registered):
-    class NeedsMore(Recorder):
+    class NeedsMore(RecordingLogger):
         def start(self, run):
             import no_such_package  # noqa: F401
 
@@ -337,22 +305,22 @@ def test_a_class_of_a_plugin_that_is_missing_is_told_with_what_to_install():
 
 
 def test_a_resumed_run_sends_what_is_missing_and_nothing_twice(tmp_path):
-    group = Loggers([first := Recorder()], tmp_path, {}, has_file=False)
+    group = Loggers([first := RecordingLogger()], tmp_path, {}, has_file=False)
     for step in (10, 20):
         group.log({"a": step}, step)
     group.close()
 
     rows = [{"global_step": step, "a": step} for step in (10, 20, 30)]  # the process was killed before 30 was handed over
-    group = Loggers([second := Recorder()], tmp_path, {}, rows=rows, has_file=False)
+    group = Loggers([second := RecordingLogger()], tmp_path, {}, rows=rows, has_file=False)
     group.log({"a": 40}, 40)
     group.close()
-    assert first.run.state == {} and second.run.state == {"id": len(Recorder.made) - 1}
+    assert first.run.state == {} and second.run.state == {"id": len(RecordingLogger.made) - 1}
     assert first.steps + second.steps == [10, 20, 30, 40]
 
 
 def test_a_run_that_goes_back_to_a_checkpoint_sends_no_step_again(tmp_path):
     for steps in ((10, 20, 30), (20, 30, 40)):
-        group = Loggers([logger := Recorder()], tmp_path, {}, has_file=False)
+        group = Loggers([logger := RecordingLogger()], tmp_path, {}, has_file=False)
         for step in steps:
             group.log({}, step)
         group.close()
@@ -360,10 +328,10 @@ def test_a_run_that_goes_back_to_a_checkpoint_sends_no_step_again(tmp_path):
 
 
 def test_what_the_service_says_of_its_newest_row_counts_more_than_the_journal(tmp_path):
-    class Knows(Recorder):
+    class Knows(RecordingLogger):
         newest_step = 15
 
-    Loggers([Recorder()], tmp_path, {}, has_file=False).close()
+    Loggers([RecordingLogger()], tmp_path, {}, has_file=False).close()
     rows = [{"global_step": step} for step in (10, 20, 30)]
     group = Loggers([logger := Knows()], tmp_path, {}, rows=rows, has_file=False)
     group.close()

@@ -14,38 +14,9 @@ from pufferlib.errors import ConfigError, PluginError
 from pufferlib.plugins import LoggerSpec, Plugin, registry
 from pufferlib.plugins.registry import Entry
 from pufferlib.policies import build_policy
+from pufferlib.testing import RecordingLogger
 from pufferlib.train import loggers
-from pufferlib.train.loggers import Logger, NoLogger
-
-
-class Recorder(Logger):
-    """Keeps what it is given.
-
-    word: any text
-    """
-
-    made: list[Recorder] = []
-
-    def __init__(self, word: str = "", checkpoints: str = "last"):
-        self.word, self.checkpoints, self.rows, self.files, self.closed = word, checkpoints, [], [], ""
-        Recorder.made.append(self)
-
-    def start(self, run):
-        self.run, self.where = run, "over there"
-        return {"id": run.state.get("id", len(Recorder.made))}
-
-    def log(self, metrics, step):
-        self.rows.append((step, metrics))
-
-    def log_checkpoint(self, path, step):
-        self.files.append((path.name, step))
-
-    def close(self):
-        self.closed = self.run.status
-
-    @property
-    def steps(self):
-        return [step for step, _ in self.rows]
+from pufferlib.train.loggers import NoLogger
 
 
 @pytest.fixture(autouse=True)
@@ -56,9 +27,9 @@ def no_curve(monkeypatch):
 
 @pytest.fixture
 def registered(monkeypatch):
-    """The Recorder by its name, as a plugin would register it."""
-    Recorder.made = []
-    spec = LoggerSpec("recorder", Recorder)
+    """The RecordingLogger by its name, as a plugin would register it."""
+    RecordingLogger.made = []
+    spec = LoggerSpec("recorder", RecordingLogger)
     monkeypatch.setitem(registry()._entries, ("logger", "recorder"), Entry(spec, Plugin("test", "test")))
 
 
@@ -69,7 +40,7 @@ def trainer(**settings):
 
 
 def test_a_trainer_hands_its_rows_and_checkpoints_to_its_loggers(tmp_path):
-    first, second = Recorder(checkpoints="all"), Recorder()
+    first, second = RecordingLogger(checkpoints="all"), RecordingLogger()
     made = trainer(logger=[first, second], run_dir=tmp_path / "deep" / "run")
     rows = [dict(row) for row in made]
     made.save_checkpoint(tmp_path / "a.pt")
@@ -77,11 +48,11 @@ def test_a_trainer_hands_its_rows_and_checkpoints_to_its_loggers(tmp_path):
     assert first.rows == [(row["global_step"], {k: v for k, v in row.items() if v == v}) for row in rows] == second.rows
     assert first.steps == [32, 64, 96] and first.files == second.files == [("a.pt", 96)]
     assert first.run.name == "run" and first.run.env_name == "ocean-squared" and first.run.config["train"]["horizon"] == 8
-    assert (tmp_path / "deep/run/loggers/recorder.jsonl").exists() and (tmp_path / "deep/run/loggers/recorder-2.jsonl").exists()
+    assert (tmp_path / "deep/run/loggers/recording.jsonl").exists() and (tmp_path / "deep/run/loggers/recording-2.jsonl").exists()
 
 
 def test_a_trainer_that_fails_tells_its_logger_so(tmp_path):
-    made = trainer(logger=(logger := Recorder()), run_dir=tmp_path)
+    made = trainer(logger=(logger := RecordingLogger()), run_dir=tmp_path)
 
     def use():
         try:
@@ -118,7 +89,7 @@ def test_a_run_with_a_logger_and_its_settings_from_a_flag_or_a_file(tmp_path, re
     where = tmp_path / "run"
     flags = [*FLAGS, "--config", str(file), "--loggers.recorder.word", "of a flag", "--run-dir", str(where)]
     assert main(["train", "ocean-squared", *flags]) == 0
-    (logger,) = Recorder.made
+    (logger,) = RecordingLogger.made
     rows = [json.loads(line) for line in (where / "metrics.jsonl").read_text().splitlines()]
     assert logger.word == "of a flag" and logger.closed == "finished"
     assert logger.steps == [row["global_step"] for row in rows] == [32, 64, 96]
@@ -129,7 +100,7 @@ def test_a_run_with_a_logger_and_its_settings_from_a_flag_or_a_file(tmp_path, re
     assert "recorder  over there" in capsys.readouterr().out
 
     assert main(["train", "--resume", str(where), "--train.total-timesteps", "160"]) == 0
-    again = Recorder.made[1]
+    again = RecordingLogger.made[1]
     assert (again.word, again.steps, again.run.state) == ("of a flag", [128, 160], {"id": 1})
 
 
@@ -157,7 +128,7 @@ def test_training_finishes_whatever_its_logger_does(tmp_path, registered, monkey
     def fails(self, metrics, step):
         raise ConnectionError("the network is down")
 
-    monkeypatch.setattr(Recorder, "log", fails)
+    monkeypatch.setattr(RecordingLogger, "log", fails)
     monkeypatch.setattr(loggers, "DRAIN_S", 0.3)
     assert main(["train", "ocean-squared", *FLAGS, "--logger", "recorder", "--run-dir", str(tmp_path / "run")]) == 0
     lost = r"logger recorder: 3 of 3 rows( and 1 of 1 files)? could not be written: ConnectionError: the network is down"
