@@ -192,26 +192,14 @@ def test_protein_finds_better_than_random_at_equal_cost():
 FLAKY = SearchSpace([LogNormal("learning_rate", 1e-5, 1e-1), LogitNormal("gamma", 0.8, 0.9999)])
 
 
-def flaky_trial(params, n):
-    if n % 5 == 1:
-        raise RuntimeError("CUDA out of memory")
-    if n % 5 == 2:
-        return {"score": float("nan"), "cost": 3.0}
-    if n % 5 == 3:
-        return {"score": float("inf"), "cost": 2.0}
-    if n == 9:
-        return {}
-    return {"score": -((math.log10(params["learning_rate"]) + 3) ** 2), "cost": 1.0 + params["gamma"]}
-
-
 @pytest.mark.parametrize("start", [0, 1])
-def test_a_sweep_survives_trials_that_crash_or_return_nothing(start):
+def test_a_sweep_survives_trials_that_crash_or_return_nothing(start, stub):
     """start=1: the first trials all fail."""
 
     def objective(trial: optuna.Trial) -> float:
         params = FLAKY.suggest(trial)
         number = trial.number if start == 0 or trial.number >= 5 else [1, 2, 3, 6, 7][trial.number]
-        result = flaky_trial(params, number)
+        result = stub.flaky(number, params["learning_rate"], params["gamma"])
         if "cost" in result:
             trial.set_user_attr("cost", result["cost"])
         if not math.isfinite(result.get("score", math.nan)):

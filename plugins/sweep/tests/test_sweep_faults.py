@@ -1,5 +1,6 @@
 """Trials that crash, hang, are killed or say nothing: each fails with its reason, and the sweep goes on."""
 
+import itertools
 import json
 import math
 import os
@@ -21,24 +22,6 @@ SPACE = {
 REASONS = {1: "CUDA out of memory", 2: "not finite", 3: "not finite"}
 
 
-def flaky_function():
-    calls = iter(range(1000))
-
-    def flaky(params):
-        n = next(calls)
-        if n % 5 == 1:
-            raise RuntimeError("CUDA out of memory")
-        if n % 5 == 2:
-            return {"score": float("nan"), "cost": 3.0}
-        if n % 5 == 3:
-            return {"score": float("inf"), "cost": 2.0}
-        if n == 9:
-            return {}
-        return {"score": -((math.log10(params["train.learning_rate"]) + 3) ** 2), "cost": 1.0 + params["train.gamma"]}
-
-    return flaky
-
-
 def check_flaky(trials, no_score):
     """What must be true of the 25 trials of the shared case, whoever ran them."""
     assert [trial.number for trial in trials] == list(range(25))
@@ -56,8 +39,13 @@ def check_flaky(trials, no_score):
 
 
 @pytest.mark.parametrize("method", ["protein", "random", "tpe", "cmaes"])
-def test_a_function_that_fails_in_every_way(method):
-    result = Protein(flaky_function(), SPACE, num_trials=25, method=method, seed=3).optimize()
+def test_a_function_that_fails_in_every_way(method, stub):
+    calls = itertools.count()
+
+    def function(params):
+        return stub.flaky(next(calls), params["train.learning_rate"], params["train.gamma"])
+
+    result = Protein(function, SPACE, num_trials=25, method=method, seed=3).optimize()
     check_flaky(result.study.trials, "returned no score")
     assert result.reason == "finished" and result.best == result.best_trial.settings
     assert abs(math.log10(result.best["train.learning_rate"]) + 3) <= 1
