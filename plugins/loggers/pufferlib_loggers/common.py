@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 
 from pufferlib import Logger
 from pufferlib.errors import ConfigError
@@ -35,17 +35,6 @@ def shown(path: Path) -> str:
     with contextlib.suppress(ValueError):  # another drive
         return min(os.path.relpath(path), str(path), key=len)
     return str(path)
-
-
-def flat(tables: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    """`{"train": {"seed": 1}}` as `{"train.seed": 1}`; lists become text, and empty tables nothing."""
-    found: dict[str, Any] = {}
-    for name, value in tables.items():
-        if isinstance(value, Mapping):
-            found.update(flat(value, f"{prefix}{name}."))
-        else:
-            found[prefix + name] = value if isinstance(value, (bool, int, float, str)) else str(value)
-    return found
 
 
 @contextlib.contextmanager

@@ -8,8 +8,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from pufferlib.config.files import flat
 from pufferlib.train.loggers import RunInfo
-from pufferlib_loggers.common import PROJECT, Checkpoints, ServiceLogger, flat, setting
+from pufferlib_loggers.common import PROJECT, Checkpoints, ServiceLogger, setting
 
 STATUS = {"finished": "FINISHED", "interrupted": "KILLED", "failed": "FAILED"}
 MOST_METRICS, MOST_PARAMS, LONGEST_VALUE = 1000, 100, 500

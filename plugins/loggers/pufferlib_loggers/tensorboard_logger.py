@@ -11,8 +11,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pufferlib.config.files import flat
 from pufferlib.train.loggers import RunInfo
-from pufferlib_loggers.common import ServiceLogger, flat, shown
+from pufferlib_loggers.common import ServiceLogger, shown
 
 if TYPE_CHECKING:
     from tensorboard.compat.proto.event_pb2 import Event
@@ -63,7 +64,9 @@ class TensorboardLogger(ServiceLogger):
         from tensorboard.plugins.hparams.summary_v2 import hparams_pb
         from tensorboard.plugins.text.summary_v2 import text_pb
 
-        settings = flat(run.config)
+        settings = {
+            name: value if isinstance(value, (bool, int, float, str)) else str(value) for name, value in flat(run.config).items()
+        }  # a hyperparameter is no list
         table = "\n".join(["| setting | value |", "|---|---|", *(f"| {name} | {value} |" for name, value in settings.items())])
         for summary in (text_pb("config", table), hparams_pb(settings, trial_id=run.name)):
             self._write(Event(wall_time=time.time(), step=0, summary=summary))

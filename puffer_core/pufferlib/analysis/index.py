@@ -18,7 +18,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
-from pufferlib.config.files import read_toml
+from pufferlib.config.files import flat, read_toml
 from pufferlib.config.run_config import RECORD_TABLE
 from pufferlib.config.train_config import TrainConfig
 from pufferlib.errors import ConfigError
@@ -202,17 +202,6 @@ def read_run(path: str | Path) -> Run:
 def is_foreign(run: Run) -> bool:
     """Whether nothing but a config.toml that is not ours speaks for its being a run."""
     return bool(run.problem) and not run.directory.metrics_file.is_file()
-
-
-def flat(tables: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    """Nested tables by dotted key."""
-    found: dict[str, Any] = {}
-    for key, value in tables.items():
-        if isinstance(value, Mapping):
-            found.update(flat(value, f"{prefix}{key}."))
-        else:
-            found[f"{prefix}{key}"] = value
-    return found
 
 
 def numbers(row: Mapping[str, Any]) -> Row:

@@ -7,8 +7,9 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from pufferlib.analysis.index import Run, flat
+from pufferlib.analysis.index import Run
 from pufferlib.cli.flags import scan
+from pufferlib.config.files import flat
 from pufferlib.config.run_config import Given, RunConfig
 from pufferlib.errors import ConfigError, PufferError
 

@@ -1,4 +1,4 @@
-"""Reading and writing TOML files of settings."""
+"""TOML files of settings, and their tables."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
-__all__ = ["dump_toml", "read_toml", "tomllib"]
+__all__ = ["dump_toml", "flat", "read_toml", "tomllib"]
 
 
 def read_toml(path: str | Path) -> dict[str, Any]:
@@ -34,3 +34,14 @@ def dump_toml(tables: Mapping[str, Any]) -> str:
     import tomli_w
 
     return tomli_w.dumps(tables)
+
+
+def flat(tables: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Nested tables by dotted key: `{"train": {"seed": 1}}` as `{"train.seed": 1}`. An empty table leaves nothing."""
+    found: dict[str, Any] = {}
+    for key, value in tables.items():
+        if isinstance(value, Mapping):
+            found.update(flat(value, f"{prefix}{key}."))
+        else:
+            found[f"{prefix}{key}"] = value
+    return found

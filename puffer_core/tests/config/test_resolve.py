@@ -8,7 +8,7 @@ import textwrap
 import pytest
 
 from pufferlib.cli.flags import scan
-from pufferlib.config.files import dump_toml
+from pufferlib.config.files import dump_toml, flat
 from pufferlib.config.resolve import resolve
 from pufferlib.errors import ConfigError, PufferError
 from pufferlib.plugins import EnvSpec, registry
@@ -216,3 +216,8 @@ def test_every_setting_is_recorded(envs):
     assert tables["train"]["adam_beta1"] == 0.9
     assert tables["vec"]["num_workers"] == "auto"
     assert tables["env"]["max_steps"] == 40
+
+
+def test_nested_tables_by_dotted_key():
+    tables = {"env_name": "e", "logger": ["a", "b"], "train": {"seed": 1}, "loggers": {"wandb": {"tags": []}}, "env": {}}
+    assert flat(tables) == {"env_name": "e", "logger": ["a", "b"], "train.seed": 1, "loggers.wandb.tags": []}
