@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pufferlib.analysis.index import Row
+from pufferlib.analysis.rows import Row
 from pufferlib.analysis.series import Curve, Floats, curve, smooth
 from pufferlib.analysis.text import short
 from pufferlib.train.curves import PANELS

@@ -13,7 +13,7 @@ from pufferlib.analysis.index import Run, Summary, iso
 from pufferlib.analysis.settings import SettingRow, changed_settings, listed
 from pufferlib.analysis.text import duration, plain_value, printable, short, table
 from pufferlib.atomic import SUFFIX
-from pufferlib.train.best import PREFIX, Ranking
+from pufferlib.train.best import PREFIX
 
 SIZES = (("GB", 1e9), ("MB", 1e6), ("kB", 1e3))
 MOST_FILES = 20
@@ -32,7 +32,7 @@ class Checkpoint:
 
 def checkpoints_of(run: Run, metric: str = "") -> tuple[list[Checkpoint], str | None]:
     """A run's checkpoints, newest first, and the name of what they are worth."""
-    ranking = Ranking(metric or run.best_metric, run.rows())
+    ranking = run.ranking(metric)
     paths = {int(path.stem): path for path in run.directory.checkpoints()}
     best = ranking.best(paths)[:1]
     found = [Checkpoint(step, path, size_of(path), ranking.value(step), step in best) for step, path in paths.items()]

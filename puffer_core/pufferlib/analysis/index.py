@@ -11,25 +11,24 @@ import json
 import math
 import os
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
+from pufferlib.analysis.rows import EPISODES_OF_ROW, Row, end_of, last_episodes, newest_first, only
 from pufferlib.config.files import flat, read_toml
 from pufferlib.config.run_config import RECORD_TABLE
 from pufferlib.config.train_config import TrainConfig
 from pufferlib.errors import ConfigError
-from pufferlib.train.best import EPISODES, PREFIX, Ranking
+from pufferlib.train.best import PREFIX, Ranking
 from pufferlib.train.run_dir import RunDirectory
 
 State = Literal["running", "finished", "stopped", "failed"]
-Row = dict[str, float]
 INNER = frozenset({"checkpoints", "snapshots", "videos", "__pycache__"})
 """Folders in which no run is looked for."""
-NUMBER_TYPES = frozenset({int, float})
 SPEED = "SPS"
 
 
@@ -93,39 +92,93 @@ class Run:
         return RunDirectory(self.path)
 
     def rows(self) -> list[Row]:
-        """The rows of metrics.jsonl, one a step, by rising steps: finite numbers only, torn lines left out.
+        """The rows of metrics.jsonl, one a step, by rising steps, as `pufferlib.analysis.rows` says."""
+        return list(newest_first(self.directory.metrics_file))[::-1]
 
-        Of two rows of one step the later stands: it is of the process that went on.
-        """
-        try:
-            found = self.directory.rows()
-        except OSError:
-            return []
-        rows = {row["global_step"]: row for row in map(numbers, found) if "global_step" in row}
-        return [rows[step] for step in sorted(rows)]
+    def ranking(self, metric: str = "") -> Ranking:
+        """Of all rows, by the metric, or by the run's own. Only what it needs of each row is read."""
+        found = Ranking(metric or self.best_metric)
+        for name in found.names:  # the first will do for most envs
+            read = only([EPISODES_OF_ROW, PREFIX + name])
+            for row in list(newest_first(self.directory.metrics_file, read))[::-1]:
+                found.add(row)
+            if found.name:
+                break
+        return found
 
     def summary(self, metric: str = "") -> Summary:
         """How far it came. metric: what `last` and `best` are of, as `Ranking` takes it; by default the run's own."""
-        return summarise(self, metric or self.best_metric)
+        return Summary(self, metric or self.best_metric)
 
 
 @dataclass(frozen=True)
 class Summary:
-    """A run in figures.
+    """A run in figures, each of which is read when it is first asked for: all but `best` stand at the end of metrics.jsonl.
 
-    last, best: of `metric`, means over 100 episodes or a few more (see `pufferlib.train.best`): the last ones, the best ones
-    metrics: by name as in metrics.jsonl. Episode statistics: means over the last 100 episodes; SPS: steps over uptime; others: of
-    the last row
+    wanted: what `last` and `best` are of, as `Ranking` takes it
     """
 
     run: Run
-    state: State
-    steps: int
-    metric: str | None
-    last: float | None
-    best: float | None
-    metrics: Mapping[str, float]
-    checkpoints: int
+    wanted: str
+
+    @cached_property
+    def last_row(self) -> Row:
+        """The row of the last step; {} before the first."""
+        return next(newest_first(self.run.directory.metrics_file), {})
+
+    @property
+    def steps(self) -> int:
+        """How many were made."""
+        return int(self.last_row.get("global_step", 0))
+
+    @cached_property
+    def checkpoints(self) -> int:
+        """How many there are."""
+        return len(self.run.directory.checkpoints())
+
+    @cached_property
+    def state(self) -> State:
+        """Whether it is at work, or how it ended."""
+        return state_of(self.run, self.steps)
+
+    @property
+    def metric(self) -> str | None:
+        """The statistic that `last` and `best` are of; None where it was not logged."""
+        return self._recent.name
+
+    @cached_property
+    def last(self) -> float | None:
+        """Its mean over the last 100 episodes or a few more, see `pufferlib.train.best`."""
+        return self._recent.value(self.steps)
+
+    @cached_property
+    def best(self) -> float | None:
+        """The best of such means. The whole file is read for it."""
+        return self._ranking.best_value()
+
+    @cached_property
+    def metrics(self) -> Mapping[str, float]:
+        """By name as in metrics.jsonl. Episode statistics: of the last 100 episodes; SPS: steps over uptime; others: the last."""
+        found = {key: value for key, value in self.last_row.items() if not key.startswith(PREFIX)}
+        found.update(last_episodes(self._end))
+        uptime = found.get("uptime", 0.0)
+        if uptime > 0:
+            found[SPEED] = found["global_step"] / uptime
+        return found
+
+    @cached_property
+    def _end(self) -> list[Row]:
+        return end_of(self.run.directory.metrics_file)
+
+    @cached_property
+    def _ranking(self) -> Ranking:
+        return self.run.ranking(self.wanted)
+
+    @cached_property
+    def _recent(self) -> Ranking:
+        """Of the end alone, where that tells which statistic ranks."""
+        found = Ranking(self.wanted, reversed(self._end))
+        return found if found.name == found.names[0] else self._ranking
 
     @property
     def speed(self) -> float | None:
@@ -204,35 +257,7 @@ def is_foreign(run: Run) -> bool:
     return bool(run.problem) and not run.directory.metrics_file.is_file()
 
 
-def numbers(row: Mapping[str, Any]) -> Row:
-    """The finite numbers of a row."""
-    if NUMBER_TYPES.issuperset(map(type, row.values())) and math.isfinite(sum(row.values())):
-        return dict(row)  # all of them, as in every row that training writes
-    return {
-        key: value for key, value in row.items() if type(value) in (int, float) and math.isfinite(value)
-    }  # fmt: skip
-
-
-def summarise(run: Run, metric: str) -> Summary:
-    """Read a run's metrics once."""
-    rows = run.rows()
-    steps = int(rows[-1]["global_step"]) if rows else 0
-    ranking = Ranking(metric, rows)
-    ranked = ranking.best(int(row["global_step"]) for row in rows)
-    checkpoints = run.directory.checkpoints()
-    return Summary(
-        run=run,
-        state=state_of(run, steps, checkpoints),
-        steps=steps,
-        metric=ranking.name,
-        last=ranking.value(steps),
-        best=ranking.value(ranked[0]) if ranked else None,
-        metrics=final_metrics(rows),
-        checkpoints=len(checkpoints),
-    )
-
-
-def state_of(run: Run, steps: int, checkpoints: Sequence[Path]) -> State:
+def state_of(run: Run, steps: int) -> State:
     """running: a process holds it. finished: all steps are done, or training ended itself and drew its curve.
 
     stopped: it ended before, with a checkpoint of its last row, as Ctrl-C leaves it. failed: without one.
@@ -243,7 +268,7 @@ def state_of(run: Run, steps: int, checkpoints: Sequence[Path]) -> State:
         return "finished"
     if drawn_after_last_row(run.directory):
         return "finished"
-    return "stopped" if steps and any(int(path.stem) == steps for path in checkpoints) else "failed"
+    return "stopped" if steps and run.directory.checkpoint_path(steps).is_file() else "failed"
 
 
 def drawn_after_last_row(directory: RunDirectory) -> bool:
@@ -271,35 +296,6 @@ def is_locked(folder: Path) -> bool:
     finally:
         os.close(handle)
     return False
-
-
-def final_metrics(rows: Sequence[Row]) -> dict[str, float]:
-    """The metrics of a run's end, as `Summary.metrics` says."""
-    if not rows:
-        return {}
-    found = {key: value for key, value in rows[-1].items() if not key.startswith(PREFIX)}
-    found.update(last_episodes(rows))
-    uptime = found.get("uptime", 0.0)
-    if uptime > 0:
-        found[SPEED] = found["global_step"] / uptime
-    return found
-
-
-def last_episodes(rows: Sequence[Row]) -> dict[str, float]:
-    """Means of the episode statistics over the last EPISODES episodes, or a few more, as rows are not divided."""
-    totals: dict[str, float] = {}
-    weights: dict[str, float] = {}
-    for row in reversed(rows):
-        episodes = row.get(PREFIX + "n", 0.0)
-        if episodes <= 0:
-            continue
-        for key, value in row.items():
-            if key.startswith(PREFIX) and key != PREFIX + "n" and weights.get(key, 0.0) < EPISODES:
-                totals[key] = totals.get(key, 0.0) + value * episodes
-                weights[key] = weights.get(key, 0.0) + episodes
-        if weights and min(weights.values()) >= EPISODES:
-            break
-    return {key: totals[key] / weights[key] for key in totals}
 
 
 def iso(moment: float) -> str:

@@ -11,7 +11,8 @@ import numpy as np
 
 from pufferlib.analysis.aggregate import bootstrap, iqm
 from pufferlib.analysis.groups import Group
-from pufferlib.analysis.index import SPEED, Row
+from pufferlib.analysis.index import SPEED
+from pufferlib.analysis.rows import Row
 from pufferlib.analysis.series import Axis, Curve, Floats, curve, find_metric, on_one_grid, smooth
 from pufferlib.atomic import replacing
 from pufferlib.errors import ConfigError

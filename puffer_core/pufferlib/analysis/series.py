@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from pufferlib.analysis.index import Row
+from pufferlib.analysis.rows import Row
 from pufferlib.config.values import near
 from pufferlib.errors import ConfigError, ShapeError
 from pufferlib.train.best import PREFIX

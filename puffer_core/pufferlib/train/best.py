@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import bisect
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 EPISODES = 100
@@ -26,15 +26,16 @@ class Ranking:
 
     def __init__(self, metric: str = "auto", rows: Iterable[Mapping[str, Any]] = ()) -> None:
         self._sign = -1.0 if metric.startswith("-") else 1.0
-        self._names = AUTO if metric == "auto" else (metric.removeprefix("-"),)
-        self._series: dict[str, list[tuple[int, float, float]]] = {name: [] for name in self._names}
+        self.names = AUTO if metric == "auto" else (metric.removeprefix("-"),)
+        """The statistics of which the first that was logged ranks."""
+        self._series: dict[str, list[tuple[int, float, float]]] = {name: [] for name in self.names}
         """By statistic: (global step, episodes, their mean) of each row in which episodes ended."""
         for row in rows:
             self.add(row)
 
     def add(self, row: Mapping[str, Any]) -> None:
         """Take one row over: `global_step`, `environment/n` and the statistic, if episodes ended in it."""
-        for name in self._names:
+        for name in self.names:
             mean, episodes = row.get(PREFIX + name), row.get(PREFIX + "n")
             if mean is not None and math.isfinite(mean) and episodes:
                 self._series[name].append((int(row["global_step"]), float(episodes), float(mean)))
@@ -42,7 +43,7 @@ class Ranking:
     @property
     def name(self) -> str | None:
         """The statistic that ranks; None while no episode logged it."""
-        return next((name for name in self._names if self._series[name]), None)
+        return next((name for name in self.names if self._series[name]), None)
 
     def value(self, step: int) -> float | None:
         """What the checkpoint of that step is worth; None where no episode ended before it."""
@@ -54,15 +55,28 @@ class Ranking:
         worth = {step: found for step in steps if (found := self._window(step)) is not None}
         return sorted(worth, key=lambda step: (worth[step][0], self._sign * worth[step][1], step), reverse=True)
 
+    def best_value(self) -> float | None:
+        """The most that a checkpoint of any row would be worth; None where no episode ended."""
+        series = self._series[self.name] if self.name else []
+        worth = [window(series, count) for count in range(1, len(series) + 1)]
+        return max(worth, key=lambda found: (found[0], self._sign * found[1]))[1] if worth else None
+
     def _window(self, step: int) -> tuple[bool, float] | None:
         """(whether there were enough episodes, their mean) of the last rows up to `step`."""
         name = self.name
         if name is None:
             return None
         series = self._series[name]
-        total = episodes = 0.0
-        for _, number, mean in reversed(series[: bisect.bisect(series, step, key=lambda entry: entry[0])]):
-            total, episodes = total + number * mean, episodes + number
-            if episodes >= EPISODES:
-                break
-        return (episodes >= EPISODES, total / episodes) if episodes else None
+        count = bisect.bisect(series, step, key=lambda entry: entry[0])
+        return window(series, count) if count else None
+
+
+def window(series: Sequence[tuple[int, float, float]], count: int) -> tuple[bool, float]:
+    """(whether there were EPISODES episodes, their mean) of the last of the first `count` rows, (step, episodes, mean) each."""
+    total = episodes = 0.0
+    for at in range(count - 1, -1, -1):
+        _, number, mean = series[at]
+        total, episodes = total + number * mean, episodes + number
+        if episodes >= EPISODES:
+            break
+    return episodes >= EPISODES, total / episodes

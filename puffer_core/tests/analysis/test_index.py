@@ -7,7 +7,8 @@ import os
 
 import pytest
 
-from pufferlib.analysis.index import candidates, find_all, last_episodes, read_run
+from pufferlib.analysis.index import candidates, find_all, read_run
+from pufferlib.analysis.rows import end_of, last_episodes
 from pufferlib.analysis.text import duration, fit, short, table
 from pufferlib.errors import ConfigError
 from pufferlib.train.best import Ranking
@@ -133,10 +134,11 @@ def test_a_metric_that_nobody_logged_has_no_last_and_no_best(make_run, row):
     assert (summary.metric, summary.last, summary.best) == (None, None, None)
 
 
-def test_final_statistics_agree_with_the_ranking_of_checkpoints(row):
+def test_final_statistics_agree_with_the_ranking_of_checkpoints(row, make_run):
     rows = [row(step, 7 + step % 13, perf=step % 31, score=step % 17) for step in range(1, 200)]
+    found = last_episodes(end_of(make_run("a", rows) / "metrics.jsonl"))
     for name in ("perf", "score"):
-        assert last_episodes(rows)[f"environment/{name}"] == pytest.approx(Ranking(name, rows).value(199))
+        assert found[f"environment/{name}"] == pytest.approx(Ranking(name, rows).value(199))
 
 
 def test_speed_is_steps_over_uptime_rather_than_that_of_the_last_row(make_run, row):
