@@ -10,7 +10,7 @@
  *     void   <game>_step (<Game> *);                           one step of all rows of this world
  *     void   <game>_draw (const <Game> *, Draw *);             never changes state
  *
- * and these tables, then PUFFER_GAME(<game>, <Game>) as its last line:
+ * and these tables, then PUFFER_GAME(<game>, <Game>) as its last line (or PUFFER_GAME_SHARED, PUFFER_GAME_TOGETHER):
  *
  *     static const PufferField <game>_fields[];                the members of <Game>Args that Python fills
  *     static const char *const <game>_log_names[];             PUFFER_LOG_NAMES, the game's own, NULL
@@ -293,6 +293,36 @@ static inline PufferIO puffer_io_at(const PufferIO *base, PufferShape s, int64_t
 
 /* For games whose worlds share a read-only block (a pool of maps): shared_bytes(args) and shared_init(block, args). */
 #define PUFFER_GAME_SHARED(game, Game, shared_bytes_fn, shared_init_fn)                                                  \
+    static void game##_step_range(char *worlds, size_t stride, int64_t a, int64_t b, const PufferIO *base,               \
+                                  PufferShape s) {                                                                       \
+        for (int64_t i = a; i < b; i++) {                                                                                \
+            Game *g = (Game *)(worlds + (size_t)i * stride);                                                             \
+            if (base) g->io = puffer_io_at(base, s, i);                                                                  \
+            game##_step(g);                                                                                              \
+        }                                                                                                                \
+    }                                                                                                                    \
+    PUFFER_RECORD(game, Game, shared_bytes_fn, shared_init_fn)
+
+/* For games that step several worlds at once, in the lanes of vector registers: instead of <game>_step they define
+ * <game>_step_together(void *const worlds[lanes], int count), which steps the first `count` worlds, 1 <= count <= lanes; further
+ * entries are the last of these once more. All of them have the same arguments, and none may change what another one does. */
+#define PUFFER_GAME_TOGETHER(game, Game, lanes)                                                                          \
+    static void game##_step_range(char *worlds, size_t stride, int64_t a, int64_t b, const PufferIO *base,               \
+                                  PufferShape s) {                                                                       \
+        for (int64_t i = a; i < b; i += lanes) {                                                                         \
+            void *together[lanes];                                                                                       \
+            for (int64_t k = 0; k < lanes; k++) {                                                                        \
+                int64_t world = i + k < b ? i + k : b - 1;                                                               \
+                Game *g = (Game *)(worlds + (size_t)world * stride);                                                     \
+                if (base) g->io = puffer_io_at(base, s, world);                                                          \
+                together[k] = g;                                                                                         \
+            }                                                                                                            \
+            game##_step_together(together, b - i < lanes ? (int)(b - i) : lanes);                                        \
+        }                                                                                                                \
+    }                                                                                                                    \
+    PUFFER_RECORD(game, Game, NULL, NULL)
+
+#define PUFFER_RECORD(game, Game, shared_bytes_fn, shared_init_fn)                                                       \
     static PufferShape game##_shape_any(const void *args) { return game##_shape((const Game##Args *)args); }             \
     static size_t game##_bytes_any(const void *args) { return puffer_round64(game##_bytes((const Game##Args *)args)); }  \
     static int game##_init_any(void *world, const void *args, void *arena, PufferIO io) {                                \
@@ -306,14 +336,6 @@ static inline PufferIO puffer_io_at(const PufferIO *base, PufferShape s, int64_t
             if (base) g->io = puffer_io_at(base, s, i);                                                                  \
             if (seeds) game##_reset(g, seeds[i]);                                                                        \
             else game##_restart(g);                                                                                      \
-        }                                                                                                                \
-    }                                                                                                                    \
-    static void game##_step_range(char *worlds, size_t stride, int64_t a, int64_t b, const PufferIO *base,               \
-                                  PufferShape s) {                                                                       \
-        for (int64_t i = a; i < b; i++) {                                                                                \
-            Game *g = (Game *)(worlds + (size_t)i * stride);                                                             \
-            if (base) g->io = puffer_io_at(base, s, i);                                                                  \
-            game##_step(g);                                                                                              \
         }                                                                                                                \
     }                                                                                                                    \
     static const PufferGame game##_game = {                                                                              \
