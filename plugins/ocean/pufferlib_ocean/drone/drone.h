@@ -25,18 +25,19 @@ typedef struct DroneRing {
     DroneVec at, normal;
 } DroneRing;
 
+/* What a step needs comes first, on neighbouring cache lines. */
 typedef struct Drone {
     PufferIO io;
-    PufferRng rng;
-    DroneLog log;
-    DroneArgs args;
-    float per_arena; /* derived */
+    DroneBody body; /* state */
     /* of this episode */
-    int32_t task, target, near_steps, t;
     DronePlant plant;
+    int32_t task, target, near_steps, t;
     double episode_return;
     DroneRing *rings; /* in the arena; hovering has one, without a normal */
-    DroneBody body; /* state */
+    float per_arena;  /* derived */
+    DroneArgs args;
+    PufferRng rng;
+    DroneLog log;
 } Drone;
 
 static const PufferField drone_fields[] = {
@@ -67,42 +68,81 @@ static inline int drone_init(Drone *g, const DroneArgs *args, void *arena, Puffe
 
 /* ---------------------------------------------------------------- observations */
 
-/* From world to body axes, scaled and written, with a 0 behind, which what is written next takes the place of. */
-static inline void drone_write_in_body(const DroneRotation *r, DroneVec a, float scale, float *out) {
-    float turned[4];
-    a = (DroneVec){a.x * scale, a.y * scale, a.z * scale};
-    for (int k = 0; k < 4; k++) turned[k] = puffer_unit(r->m[0][k] * a.x + r->m[1][k] * a.y + r->m[2][k] * a.z);
-    memcpy(out, turned, sizeof turned);
+/* Which of these drones are in a race. */
+static inline DroneMask drone_are_racing(void *const worlds[DRONE_LANES]) {
+    int32_t racing[DRONE_LANES];
+    DroneMask mask;
+    for (int k = 0; k < DRONE_LANES; k++) racing[k] = -(((const Drone *)worlds[k])->task == DRONE_RACE);
+    memcpy(&mask, racing, sizeof mask);
+    return mask;
+}
+
+/* Of the DroneRing at each place; four floats are read at once, from within it. */
+static inline DroneVecs drone_ring_places(void *const rings[DRONE_LANES]) {
+    DroneFour m = drone_gather(rings, offsetof(DroneRing, at));
+    return (DroneVecs){m.a, m.b, m.c};
+}
+
+static inline DroneVecs drone_ring_normals(void *const rings[DRONE_LANES]) {
+    DroneFour m = drone_gather(rings, offsetof(DroneRing, normal) - sizeof(float));
+    return (DroneVecs){m.b, m.c, m.d};
+}
+
+/* From world to body axes, scaled. */
+static inline DroneVecs drone_in_body(const DroneRotations *r, DroneVecs a, float scale) {
+    a = (DroneVecs){a.x * scale, a.y * scale, a.z * scale};
+    return (DroneVecs){drone_unit(r->m[0][0] * a.x + r->m[1][0] * a.y + r->m[2][0] * a.z),
+                       drone_unit(r->m[0][1] * a.x + r->m[1][1] * a.y + r->m[2][1] * a.z),
+                       drone_unit(r->m[0][2] * a.x + r->m[1][2] * a.y + r->m[2][2] * a.z)};
 }
 
 /* The next target after the last one, and when hovering, is the target itself. */
-static inline void drone_write_obs(const Drone *g, float *out) {
-    const DroneBody *b = &g->body;
-    const DroneRing *target = &g->rings[g->target];
-    DroneRotation r = drone_rotation(b->q);
-    int is_racing = g->task == DRONE_RACE;
-    if (is_racing && g->target == g->args.rings) target -= 1; /* all are passed */
-    DroneVec offset = drone_minus(target->at, b->p);
-    drone_write_in_body(&r, b->v, 0.1f, out);
-    out[3] = puffer_unit(b->spin.x * (1.0f / 15));
-    out[4] = puffer_unit(b->spin.y * (1.0f / 15));
-    out[5] = puffer_unit(b->spin.z * (1.0f / 15));
-    out[6] = puffer_unit(b->q.w);
-    out[7] = puffer_unit(b->q.x);
-    out[8] = puffer_unit(b->q.y);
-    out[9] = puffer_unit(b->q.z);
-    memcpy(out + 10, &b->rotors, sizeof b->rotors);
-    drone_write_in_body(&r, offset, g->per_arena, out + 14);
-    if (is_racing) {
-        const DroneRing *next = target < &g->rings[g->args.rings - 1] ? target + 1 : target;
-        drone_write_in_body(&r, drone_minus(next->at, b->p), g->per_arena, out + 17);
-        drone_write_in_body(&r, target->normal, 1.0f, out + 20);
-    } else {
-        for (int k = 0; k < 3; k++) out[17 + k] = out[14 + k], out[20 + k] = 0.0f;
+static inline void drone_write_obs(void *const worlds[DRONE_LANES], const DroneBodies *b) {
+    const Drone *first = worlds[0]; /* the arguments are the same for all */
+    int may_race = first->args.task != DRONE_HOVER, last = may_race ? first->args.rings - 1 : 0;
+    float per_arena = first->per_arena;
+    void *out[DRONE_LANES], *target[DRONE_LANES], *next[DRONE_LANES];
+    for (int k = 0; k < DRONE_LANES; k++) {
+        const Drone *g = worlds[k];
+        int at = puffer_clipi(g->target, 0, last); /* all may be passed */
+        out[k] = g->io.obs;
+        target[k] = &g->rings[at];
+        next[k] = &g->rings[g->task == DRONE_RACE && at < last ? at + 1 : at];
     }
-    out[23] = puffer_unit(b->p.z * g->per_arena);
-    out[24] = puffer_unit(drone_length(offset) * g->per_arena);
-    out[25] = is_racing ? 1.0f : 0.0f;
+    DroneRotations r = drone_rotations(b->q);
+    DroneVecs offset = drone_minus_each(drone_ring_places(target), b->p);
+    DroneVecs v = drone_in_body(&r, b->v, 0.1f), to_target = drone_in_body(&r, offset, per_arena), to_next = to_target;
+    DroneVecs normal = {drone_all(0), drone_all(0), drone_all(0)};
+    DroneLanes task = drone_all(0);
+    if (may_race) {
+        DroneMask racing = drone_are_racing(worlds);
+        DroneVecs faced = drone_in_body(&r, drone_ring_normals(target), 1.0f);
+        to_next = drone_in_body(&r, drone_minus_each(drone_ring_places(next), b->p), per_arena);
+        normal = (DroneVecs){drone_choose(racing, faced.x, normal.x), drone_choose(racing, faced.y, normal.y),
+                             drone_choose(racing, faced.z, normal.z)};
+        task = drone_choose(racing, drone_all(1), task);
+    }
+    const float slow = 1.0f / 15;
+    DroneVecs spin = {drone_unit(b->spin.x * slow), drone_unit(b->spin.y * slow), drone_unit(b->spin.z * slow)};
+    DroneQuats q = {drone_unit(b->q.w), drone_unit(b->q.x), drone_unit(b->q.y), drone_unit(b->q.z)};
+    DroneLanes height = drone_unit(b->p.z * per_arena), distance = drone_unit(drone_length_each(offset) * per_arena);
+    const DroneRotorSets *rotors = &b->rotors;
+    const size_t row = 4 * sizeof(float);
+    drone_scatter((DroneFour){v.x, v.y, v.z, spin.x}, out, 0);
+    drone_scatter((DroneFour){spin.y, spin.z, q.w, q.x}, out, row);
+    drone_scatter((DroneFour){q.y, q.z, rotors->front_left, rotors->front_right}, out, 2 * row);
+    drone_scatter((DroneFour){rotors->back_right, rotors->back_left, to_target.x, to_target.y}, out, 3 * row);
+    drone_scatter((DroneFour){to_target.z, to_next.x, to_next.y, to_next.z}, out, 4 * row);
+    drone_scatter((DroneFour){normal.x, normal.y, normal.z, height}, out, 5 * row);
+    drone_scatter((DroneFour){normal.z, height, distance, task}, out, 5 * row + row / 2); /* overlaps the row before */
+}
+
+/* Observations of one drone. */
+static inline void drone_write_own_obs(Drone *g) {
+    void *worlds[DRONE_LANES];
+    for (int k = 0; k < DRONE_LANES; k++) worlds[k] = g;
+    DroneBodies b = drone_gather_bodies(worlds, offsetof(Drone, body));
+    drone_write_obs(worlds, &b);
 }
 
 /* ---------------------------------------------------------------- a new episode */
@@ -164,53 +204,65 @@ static inline int drone_first_counted(const Drone *g) {
 }
 
 /* The sum of squares. */
-static inline float drone_effort(DroneRotors wanted, DroneRotors r) {
-    float a = wanted.front_left - r.front_left, b = wanted.front_right - r.front_right;
-    float c = wanted.back_right - r.back_right, d = wanted.back_left - r.back_left;
-    return a * a + b * b + c * c + d * d;
+static inline DroneLanes drone_effort(DroneRotorSets wanted, DroneRotorSets r) {
+    DroneLanes a = wanted.front_left - r.front_left, b = wanted.front_right - r.front_right;
+    DroneLanes c = wanted.back_right - r.back_right, d = wanted.back_left - r.back_left;
+    return (a * a + b * b) + (c * c + d * d);
 }
 
-static inline float drone_hover(Drone *g, DroneRotors wanted) {
-    const DroneBody *b = &g->body;
-    float distance = drone_length(drone_minus(g->rings[0].at, b->p));
-    g->near_steps += distance < DRONE_NEAR && g->t > drone_first_counted(g);
-    return 0.1f * puffer_expf(-distance) - 0.001f * drone_effort(wanted, b->rotors) - 0.0005f * drone_length(b->spin);
+/* What may happen to a drone in a step, as bits. */
+enum { DRONE_IS_NEAR = 1, DRONE_IS_OUTSIDE = 2, DRONE_PASSED_RING = 4, DRONE_HIT_RING = 8 };
+
+typedef struct DroneDeeds {
+    DroneLanes reward; /* what events bring is yet to be added */
+    DroneMask events;
+} DroneDeeds;
+
+static inline DroneDeeds drone_hover(const DroneBodies *b, DroneVecs target, DroneRotorSets wanted) {
+    DroneLanes distance = drone_length_each(drone_minus_each(target, b->p));
+    DroneLanes cost = 0.001f * drone_effort(wanted, b->rotors) + 0.0005f * drone_length_each(b->spin);
+    return (DroneDeeds){0.1f * drone_exp_minus(distance) - cost, drone_less(distance, drone_all(DRONE_NEAR)) & DRONE_IS_NEAR};
 }
 
-enum { DRONE_MISSED, DRONE_PASSED, DRONE_HIT };
-
-/* Where the way from `from` to the present place crosses the ring's plane, if it does so along the normal. */
-static inline int drone_cross(const Drone *g, const DroneRing *ring, DroneVec from) {
-    float before = drone_dot(drone_minus(from, ring->at), ring->normal);
-    float after = drone_dot(drone_minus(g->body.p, ring->at), ring->normal);
-    if (before >= 0.0f || after < 0.0f) return DRONE_MISSED;
-    float part = before / (before - after);
-    DroneVec off = {from.x + part * (g->body.p.x - from.x) - ring->at.x, from.y + part * (g->body.p.y - from.y) - ring->at.y,
-                    from.z + part * (g->body.p.z - from.z) - ring->at.z};
-    float squared = drone_dot(off, off);
-    if (squared <= DRONE_RING * DRONE_RING) return DRONE_PASSED;
-    return squared <= DRONE_RING_OUTER * DRONE_RING_OUTER ? DRONE_HIT : DRONE_MISSED;
+/* A ring is passed or hit where the way from `from` to the present place crosses its plane along the normal. */
+static inline DroneDeeds drone_race(const DroneBodies *b, DroneVecs from, DroneVecs ring, DroneVecs normal) {
+    DroneLanes zero = drone_all(0);
+    DroneVecs old = drone_minus_each(from, ring), now = drone_minus_each(b->p, ring), way = drone_minus_each(b->p, from);
+    DroneLanes before = drone_dot_each(old, normal), after = drone_dot_each(now, normal);
+    DroneMask crossed = drone_less(before, zero) & ~drone_less(after, zero);
+    DroneLanes part = before / drone_choose(crossed, before - after, drone_all(1)); /* of the way */
+    DroneVecs off = {old.x + part * way.x, old.y + part * way.y, old.z + part * way.z};
+    DroneLanes squared = drone_dot_each(off, off);
+    DroneMask beside = drone_less(drone_all(DRONE_RING * DRONE_RING), squared);
+    DroneMask far = drone_less(drone_all(DRONE_RING_OUTER * DRONE_RING_OUTER), squared);
+    DroneMask passed = crossed & ~beside & DRONE_PASSED_RING, hit = crossed & beside & ~far & DRONE_HIT_RING;
+    return (DroneDeeds){0.1f * (drone_length_each(old) - drone_length_each(now)), passed | hit};
 }
 
-/* Returns the reward; sets the terminal flag after the last ring, and where the drone hits one. */
-static inline float drone_race(Drone *g, DroneVec from) {
-    const DroneRing *ring = &g->rings[g->target];
-    float reward = 0.1f * (drone_length(drone_minus(ring->at, from)) - drone_length(drone_minus(ring->at, g->body.p)));
-    int crossed = drone_cross(g, ring, from);
-    if (crossed == DRONE_HIT) {
-        *g->io.term = 1;
-        return reward - 1.0f;
+static inline DroneMask drone_are_outside(const DroneBodies *b, float arena) {
+    DroneLanes most = drone_all(arena), least = drone_all(-arena), zero = drone_all(0);
+    DroneMask aside = drone_less(most, b->p.x) | drone_less(b->p.x, least) | drone_less(most, b->p.y) | drone_less(b->p.y, least);
+    return aside | drone_less(most, b->p.z) | ~drone_less(zero, b->p.z);
+}
+
+/* Of drones that were at `from`, and flew. */
+static inline DroneDeeds drone_deeds(void *const worlds[DRONE_LANES], const DroneBodies *b, DroneVecs from, DroneRotorSets wanted) {
+    const Drone *first = worlds[0];
+    void *target[DRONE_LANES];
+    for (int k = 0; k < DRONE_LANES; k++) {
+        const Drone *g = worlds[k];
+        target[k] = &g->rings[g->target];
     }
-    if (crossed == DRONE_MISSED) return reward;
-    g->target += 1;
-    if (g->target < g->args.rings) return reward + 1.0f;
-    *g->io.term = 1;
-    return reward + 3.0f;
-}
-
-static inline int drone_is_outside(const Drone *g) {
-    float most = g->args.arena;
-    return fabsf(g->body.p.x) > most || fabsf(g->body.p.y) > most || g->body.p.z <= 0.0f || g->body.p.z > most;
+    DroneVecs at = drone_ring_places(target);
+    DroneDeeds deeds = drone_hover(b, at, wanted);
+    if (first->args.task != DRONE_HOVER) {
+        DroneMask racing = drone_are_racing(worlds);
+        DroneDeeds race = drone_race(b, from, at, drone_ring_normals(target));
+        deeds.reward = drone_choose(racing, race.reward, deeds.reward);
+        deeds.events = (racing & race.events) | (~racing & deeds.events);
+    }
+    deeds.events |= drone_are_outside(b, first->args.arena) & DRONE_IS_OUTSIDE;
+    return deeds;
 }
 
 /* ---------------------------------------------------------------- the step */
@@ -222,43 +274,76 @@ static inline double drone_score(const Drone *g) {
     return counted > 0 ? (double)g->near_steps / counted : 0.0;
 }
 
+/* Observations are those of the last state until now. */
 static inline void drone_end_episode(Drone *g) {
     double score = drone_score(g);
-    if (g->io.final_obs) drone_write_obs(g, (float *)g->io.final_obs);
+    if (g->io.final_obs) memcpy(g->io.final_obs, g->io.obs, DRONE_OBS * sizeof(float));
     g->log.score += score;
     g->log.perf += g->task == DRONE_RACE ? score / g->args.rings : score;
     g->log.episode_return += g->episode_return;
     g->log.episode_length += g->t;
     g->log.n += 1;
     drone_new_episode(g);
+    drone_write_own_obs(g);
 }
 
-/* An action in [-1, 1] asks for a speed in [0, 1]. */
-static inline float drone_wanted(float action) { return 0.5f * puffer_box(action, -1.0f, 1.0f) + 0.5f; }
+/* An action in [-1, 1] asks for a speed in [0, 1]; NaN acts as 0. */
+static inline DroneLanes drone_wanted(DroneLanes action) {
+    DroneMask is_number = drone_less(action, drone_all(1)) | drone_less(drone_all(0), action);
+    return 0.5f * drone_unit(drone_choose(is_number, action, drone_all(0))) + 0.5f;
+}
 
-static inline void drone_step(Drone *g) {
-    puffer_begin_step(&g->io, 1);
-    const float *a = (const float *)g->io.act;
-    DroneRotors wanted = {drone_wanted(a[0]), drone_wanted(a[1]), drone_wanted(a[2]), drone_wanted(a[3])};
-    DroneVec from = g->body.p;
-    g->body = drone_flown(&g->plant, g->body, wanted, g->args.substeps);
-    g->t += 1;
-    float reward = g->task == DRONE_RACE ? drone_race(g, from) : drone_hover(g, wanted);
-    if (!*g->io.term && drone_is_outside(g)) {
-        reward -= 1.0f;
-        *g->io.term = 1;
+/* Give out what a step brought, but for observations. Returns whether the episode ends. */
+static inline int drone_conclude(Drone *g, float reward, int events) {
+    int is_terminal = 0;
+    if (events & DRONE_PASSED_RING) {
+        g->target += 1;
+        is_terminal = g->target == g->args.rings;
+        reward += is_terminal ? 3.0f : 1.0f;
     }
-    *g->io.rew = reward;
+    if (!is_terminal && events & (DRONE_HIT_RING | DRONE_IS_OUTSIDE)) {
+        is_terminal = 1;
+        reward -= 1.0f;
+    }
+    g->t += 1;
+    g->near_steps += (events & DRONE_IS_NEAR) != 0 && g->t > drone_first_counted(g);
     g->episode_return += (double)reward;
-    *g->io.trunc = !*g->io.term && g->args.max_steps > 0 && g->t >= g->args.max_steps;
-    if (*g->io.term || *g->io.trunc) drone_end_episode(g);
-    drone_write_obs(g, (float *)g->io.obs);
+    int is_late = g->args.max_steps > 0 && g->t >= g->args.max_steps;
+    *g->io.rew = reward;
+    *g->io.term = (uint8_t)is_terminal;
+    *g->io.trunc = (uint8_t)(!is_terminal && is_late);
+    *g->io.mask = 1;
+    return is_terminal || is_late;
+}
+
+/* Steps the first `count` worlds, side by side. */
+static inline void drone_step_together(void *const worlds[DRONE_LANES], int count) {
+    void *actions[DRONE_LANES];
+    for (int k = 0; k < DRONE_LANES; k++) actions[k] = (void *)((const Drone *)worlds[k])->io.act;
+    DroneFour a = drone_gather(actions, 0);
+    DroneRotorSets wanted = {drone_wanted(a.a), drone_wanted(a.b), drone_wanted(a.c), drone_wanted(a.d)};
+    DronePlants plants = drone_gather_plants(worlds, offsetof(Drone, plant));
+    DroneBodies before = drone_gather_bodies(worlds, offsetof(Drone, body));
+    DroneBodies b = drone_flown(&plants, before, wanted, ((const Drone *)worlds[0])->args.substeps);
+    drone_scatter_bodies(&b, worlds, offsetof(Drone, body));
+
+    DroneDeeds deeds = drone_deeds(worlds, &b, before.p, wanted);
+    float rewards[DRONE_LANES];
+    int32_t events[DRONE_LANES];
+    int ended[DRONE_LANES] = {0}, any_ended = 0;
+    memcpy(rewards, &deeds.reward, sizeof rewards);
+    memcpy(events, &deeds.events, sizeof events);
+    for (int k = 0; k < count; k++) any_ended |= ended[k] = drone_conclude(worlds[k], rewards[k], events[k]);
+    drone_write_obs(worlds, &b);
+    if (!any_ended) return;
+    for (int k = 0; k < count; k++)
+        if (ended[k]) drone_end_episode(worlds[k]);
 }
 
 static inline void drone_restart(Drone *g) {
     puffer_begin_episode(&g->io, 1);
     drone_new_episode(g);
-    drone_write_obs(g, (float *)g->io.obs);
+    drone_write_own_obs(g);
 }
 
 static inline void drone_reset(Drone *g, uint64_t seed) {
@@ -327,13 +412,15 @@ static inline void drone_draw_ring(Draw *d, DroneView view, const DroneRing *rin
 
 /* Larger than life, and front rotors in another colour. */
 static inline void drone_draw_body(const Drone *g, Draw *d, DroneView view) {
-    DroneRotation r = drone_rotation(g->body.q);
+    DroneQuat q = g->body.q;
+    DroneVec ahead = {1 - 2 * (q.y * q.y + q.z * q.z), 2 * (q.x * q.y + q.w * q.z), 2 * (q.x * q.z - q.w * q.y)};
+    DroneVec left = {2 * (q.x * q.y - q.w * q.z), 1 - 2 * (q.x * q.x + q.z * q.z), 2 * (q.y * q.z + q.w * q.x)};
     float arm = 0.06f * g->args.arena, radius = 0.4f * arm * view.scale, speeds[4];
     memcpy(speeds, &g->body.rotors, sizeof speeds);
     for (int i = 3; i >= 0; i--) {
         float x = i < 2 ? arm : -arm, y = i == 0 || i == 3 ? arm : -arm;
-        DroneVec tip = {g->body.p.x + r.m[0][0] * x + r.m[0][1] * y, g->body.p.y + r.m[1][0] * x + r.m[1][1] * y,
-                        g->body.p.z + r.m[2][0] * x + r.m[2][1] * y};
+        DroneVec tip = {g->body.p.x + x * ahead.x + y * left.x, g->body.p.y + x * ahead.y + y * left.y,
+                        g->body.p.z + x * ahead.z + y * left.z};
         DronePixel p = drone_project(view, tip);
         drone_draw_line(d, view, g->body.p, tip, 3, DRAW_DIM);
         draw_circle(d, p.x, p.y, radius * (0.6f + 0.8f * speeds[i]), i < 2 ? DRAW_TEAL : DRAW_BLUE);
@@ -366,6 +453,6 @@ static inline void drone_draw(const Drone *g, Draw *d) {
     drone_draw_body(g, d, view);
 }
 
-PUFFER_GAME(drone, Drone);
+PUFFER_GAME_TOGETHER(drone, Drone, DRONE_LANES);
 
 #endif

@@ -1,6 +1,6 @@
-/* The physics of drone_physics.h against closed forms and float64 integration, and the rules of drone.h by situations that one
- * can check by hand. test_drone.py compiles this file with the address and undefined-behaviour sanitizers and runs its tests one
- * by one: `test_drone NAME`. */
+/* The lanes of drone_lanes.h, the physics of drone_physics.h against closed forms and float64 integration, and the rules of drone.h
+ * by situations that one can check by hand. test_drone.py compiles this file with the address and undefined-behaviour sanitizers and
+ * runs its tests one by one: `test_drone NAME`; `test_drone flight` writes what some drones give out. */
 #include "drone.h"
 #include "testing.h"
 
@@ -25,7 +25,7 @@ static void begin(int task, int max_steps) {
 static void step(float a, float b, float c, float d) {
     const float action[4] = {a, b, c, d};
     memcpy(w.action, action, sizeof action);
-    drone_step(&w.g);
+    drone_game.step_range((char *)&w.g, sizeof w.g, 0, 1, NULL, drone_shape(&w.g.args));
 }
 
 static DroneBody resting(float rotor) {
@@ -33,6 +33,110 @@ static DroneBody resting(float rotor) {
 }
 
 static DroneRotors all(float rotor) { return (DroneRotors){rotor, rotor, rotor, rotor}; }
+
+static float first(DroneLanes x) {
+    float lane;
+    memcpy(&lane, &x, sizeof lane);
+    return lane;
+}
+
+/* One drone, in every lane. */
+static DronePlants plants(DronePlant m) {
+    void *places[DRONE_LANES];
+    for (int k = 0; k < DRONE_LANES; k++) places[k] = &m;
+    return drone_gather_plants(places, 0);
+}
+
+static DroneBody flown(const DronePlant *m, DroneBody b, DroneRotors wanted, int substeps) {
+    DronePlants each = plants(*m);
+    void *places[DRONE_LANES];
+    for (int k = 0; k < DRONE_LANES; k++) places[k] = &b;
+    DroneRotorSets speeds = {drone_all(wanted.front_left), drone_all(wanted.front_right), drone_all(wanted.back_right),
+                             drone_all(wanted.back_left)};
+    DroneBodies bodies = drone_flown(&each, drone_gather_bodies(places, 0), speeds, substeps);
+    drone_scatter_bodies(&bodies, places, 0);
+    return b;
+}
+
+/* ---------------------------------------------------------------- lanes */
+
+static void test_the_exponential_is_within_2e_7_of_that_of_the_c_library(void) {
+    for (int k = 0; k < 870000; k++) {
+        float x = 1e-4f * (float)k;
+        double exact = exp(-(double)x);
+        CHECK(CLOSE(first(drone_exp_minus(drone_all(x))), exact, 2e-7 * exact));
+    }
+    CHECK(first(drone_exp_minus(drone_all(0))) == 1 && first(drone_exp_minus(drone_all(1000))) < 1e-37f);
+}
+
+enum { CROWD = 7, CROWD_STEPS = 400 }; /* no multiple of the lanes; through many an episode's end */
+
+/* Some worlds, the actions that they are given, and what they give out. */
+typedef struct Crowd {
+    struct {
+        Drone g;
+        DroneRing rings[3];
+    } worlds[CROWD];
+    PufferRng rng;
+    float actions[CROWD][4];
+    struct {
+        float obs[CROWD][DRONE_OBS], final_obs[CROWD][DRONE_OBS], rewards[CROWD];
+        uint8_t terms[CROWD], truncs[CROWD], masks[CROWD];
+    } out;
+} Crowd;
+
+static void begin_crowd(Crowd *c) {
+    DroneArgs args = {.task = DRONE_MIX, .rings = 3, .substeps = 2, .max_steps = 50, .randomize = 0.3f, .arena = 5};
+    memset(c, 0, sizeof *c);
+    puffer_seed(&c->rng, 1);
+    for (int k = 0; k < CROWD; k++) {
+        PufferIO io = {.obs = c->out.obs[k], .final_obs = c->out.final_obs[k], .act = c->actions[k], .rew = &c->out.rewards[k],
+                       .term = &c->out.terms[k], .trunc = &c->out.truncs[k], .mask = &c->out.masks[k]};
+        CHECK(drone_init(&c->worlds[k].g, &args, c->worlds[k].rings, io) == 0);
+        drone_reset(&c->worlds[k].g, (uint64_t)k);
+    }
+}
+
+/* Each for a while, so that some drones tumble as fast as they may beside others that do not. */
+static void draw_actions(Crowd *c, int t) {
+    if (t % 16 != 0) return;
+    for (int k = 0; k < CROWD; k++)
+        for (int i = 0; i < 4; i++) c->actions[k][i] = puffer_range(&c->rng, -1, 1);
+}
+
+/* Worlds [a, b). */
+static void step_crowd(Crowd *c, int a, int b) {
+    drone_game.step_range((char *)c->worlds, sizeof c->worlds[0], a, b, NULL, drone_shape(&c->worlds[0].g.args));
+}
+
+static void test_a_drone_flies_the_same_to_the_bit_alone_and_beside_others(void) {
+    static Crowd together, alone, split;
+    int ends = 0;
+    begin_crowd(&together), begin_crowd(&alone), begin_crowd(&split);
+    for (int t = 0; t < CROWD_STEPS; t++) {
+        draw_actions(&together, t), draw_actions(&alone, t), draw_actions(&split, t);
+        step_crowd(&together, 0, CROWD);
+        for (int k = 0; k < CROWD; k++) step_crowd(&alone, k, k + 1);
+        step_crowd(&split, 2, CROWD);
+        step_crowd(&split, 0, 2);
+        CHECK(memcmp(&together.out, &alone.out, sizeof together.out) == 0);
+        CHECK(memcmp(&together.out, &split.out, sizeof together.out) == 0);
+        for (int k = 0; k < CROWD; k++) ends += together.out.terms[k] + together.out.truncs[k];
+    }
+    CHECK(ends > 50);
+}
+
+/* For test_drone.py: all that a crowd gives out, as bytes. */
+static int write_flight(void) {
+    static Crowd crowd;
+    begin_crowd(&crowd);
+    for (int t = 0; t < CROWD_STEPS; t++) {
+        draw_actions(&crowd, t);
+        step_crowd(&crowd, 0, CROWD);
+        if (fwrite(&crowd.out, sizeof crowd.out, 1, stdout) != 1) return 1;
+    }
+    return 0;
+}
 
 /* ---------------------------------------------------------------- physics */
 
@@ -53,7 +157,7 @@ static void test_free_fall_meets_its_closed_form(void) {
         DronePlant m = drone_plant(substeps, 1, 1, 1);
         DroneBody b = resting(DRONE_HOVER_ROTOR);
         for (int t = 1; t <= 150; t++) {
-            b = drone_flown(&m, b, all(0), substeps);
+            b = flown(&m, b, all(0), substeps);
             double s = 0.02 * t, v = -g / k * (1 - exp(-k * s)) + g / (k - fade) * (exp(-fade * s) - exp(-k * s));
             if (t >= 100 / substeps) CHECK(CLOSE(b.v.z, v, 0.01 * fabs(v)));
         }
@@ -62,20 +166,23 @@ static void test_free_fall_meets_its_closed_form(void) {
 
 static void test_rotor_pairs_turn_about_one_axis_each_with_the_stated_signs(void) {
     DronePlant m = drone_plant(2, 1, 1, 1);
-    DroneBody roll = drone_flown(&m, resting(0.6f), (DroneRotors){0.7f, 0.6f, 0.6f, 0.7f}, 2);  /* left */
-    DroneBody pitch = drone_flown(&m, resting(0.6f), (DroneRotors){0.6f, 0.6f, 0.7f, 0.7f}, 2); /* back */
-    DroneBody yaw = drone_flown(&m, resting(0.6f), (DroneRotors){0.7f, 0.6f, 0.7f, 0.6f}, 2);   /* front-left, back-right */
+    DroneBody roll = flown(&m, resting(0.6f), (DroneRotors){0.7f, 0.6f, 0.6f, 0.7f}, 2);  /* left */
+    DroneBody pitch = flown(&m, resting(0.6f), (DroneRotors){0.6f, 0.6f, 0.7f, 0.7f}, 2); /* back */
+    DroneBody yaw = flown(&m, resting(0.6f), (DroneRotors){0.7f, 0.6f, 0.7f, 0.6f}, 2);   /* front-left, back-right */
     CHECK(roll.spin.x > 0.1f && roll.spin.y == 0 && roll.spin.z == 0 && roll.q.x > 0);
     CHECK(pitch.spin.y > 0.1f && pitch.spin.x == 0 && pitch.spin.z == 0 && pitch.v.x > 0); /* nose down: forwards */
     CHECK(yaw.spin.z > 0.01f && yaw.spin.x == 0 && yaw.spin.y == 0 && yaw.v.x == 0);
 }
 
+/* I (w' - w) / dt = torques of the rotors' arms and of drag, less w x (I w). */
 static void test_torques_are_those_of_the_rotors_arms(void) {
-    DronePlant m = drone_plant(1, 1, 1, 1);
-    DroneVec torque = drone_torque(&m, (DroneRotors){1, 2, 3, 5}, (DroneVec){1, -2, 3});
-    double d = 0.17 / sqrt(2.0);
-    CHECK(CLOSE(torque.x, d * (1 - 2 - 3 + 5) - 0.003, 1e-6) && CLOSE(torque.y, -d * (1 + 2 - 3 - 5) + 0.006, 1e-6));
-    CHECK(CLOSE(torque.z, 0.016 * (1 - 2 + 3 - 5) - 0.009, 1e-6));
+    DronePlants m = plants(drone_plant(1, 1, 1, 1));
+    DroneRotorSets squared = {drone_all(0.1f), drone_all(0.2f), drone_all(0.3f), drone_all(0.5f)};
+    DroneVecs spin = drone_spun(&m, (DroneVecs){drone_all(1), drone_all(-2), drone_all(3)}, squared);
+    double d = 3.065625 * 0.17 / sqrt(2.0), about = 0.0055 - 0.0032;
+    CHECK(CLOSE(0.0032 * (double)(first(spin.x) - 1) / 0.02, d * (0.1 - 0.2 - 0.3 + 0.5) - 0.003 - about * -2 * 3, 1e-6));
+    CHECK(CLOSE(0.0032 * (double)(first(spin.y) + 2) / 0.02, -d * (0.1 + 0.2 - 0.3 - 0.5) + 0.006 + about * 3, 1e-6));
+    CHECK(CLOSE(0.0055 * (double)(first(spin.z) - 3) / 0.02, 3.065625 * 0.016 * (0.1 - 0.2 + 0.3 - 0.5) - 0.009, 1e-6));
 }
 
 /* Rigid-body rotation without thrust: Euler's equations with angular drag, by a fourth-order Runge-Kutta in float64. */
@@ -93,7 +200,7 @@ static void test_free_rotation_meets_float64_integration(void) {
     double a[3] = {4, 1, 6}, h = 0.0005;
     b.spin = (DroneVec){4, 1, 6};
     for (int t = 0; t < 50; t++) {
-        b = drone_flown(&m, b, all(0), 8);
+        b = flown(&m, b, all(0), 8);
         for (int n = 0; n < 40; n++) {
             double k1[3], k2[3], k3[3], k4[3], at[3];
             spin_slope(a, k1);
@@ -116,7 +223,7 @@ static void test_a_yawing_drone_turns_by_the_integral_of_its_fading_rate(void) {
     double fade = 0.003 / 0.0055;
     b.spin.z = 3;
     for (int t = 1; t <= 40; t++) {
-        b = drone_flown(&m, b, all(0), 8);
+        b = flown(&m, b, all(0), 8);
         double s = 0.02 * t, angle = 3 / fade * (1 - exp(-fade * s));
         CHECK(CLOSE(b.spin.z, 3 * exp(-fade * s), 0.01) && CLOSE(2 * atan2((double)b.q.z, (double)b.q.w), angle, 0.01));
     }
@@ -134,7 +241,7 @@ static void test_without_thrust_energy_falls(void) {
     b.spin = (DroneVec){2, 3, -5};
     for (int t = 0; t < 200; t++) {
         double before = energy(&b);
-        b = drone_flown(&m, b, all(0), 2);
+        b = flown(&m, b, all(0), 2);
         CHECK(energy(&b) < before);
     }
 }
@@ -148,7 +255,7 @@ static void test_attitudes_stay_unit_quaternions_and_speeds_within_30(void) {
         for (int t = 0; t < 5000; t++) {
             if (t % 20 == 0) b.v = (DroneVec){0, 0, 0};
             float a = t / 100 % 2 ? 1.0f : 0.0f; /* long enough to one side to tumble as fast as it may */
-            b = drone_flown(&m, b, (DroneRotors){a, 1 - a, puffer_uniform(&rng), a}, substeps);
+            b = flown(&m, b, (DroneRotors){a, 1 - a, puffer_uniform(&rng), a}, substeps);
             DroneQuat q = b.q;
             CHECK(CLOSE(q.w * q.w + q.x * q.x + q.y * q.y + q.z * q.z, 1, 2e-6) && q.w >= 0);
             CHECK(drone_length(b.spin) < 30.001f && drone_length(b.v) < 30.001f);
@@ -254,6 +361,8 @@ static void test_the_ground_and_the_walls_end_the_episode(void) {
 }
 
 static const Test tests[] = {
+    TEST(test_the_exponential_is_within_2e_7_of_that_of_the_c_library),
+    TEST(test_a_drone_flies_the_same_to_the_bit_alone_and_beside_others),
     TEST(test_the_hovering_action_holds_height_within_1_mm_for_500_steps),
     TEST(test_free_fall_meets_its_closed_form),
     TEST(test_rotor_pairs_turn_about_one_axis_each_with_the_stated_signs),
@@ -270,4 +379,7 @@ static const Test tests[] = {
     TEST(test_the_ground_and_the_walls_end_the_episode),
 };
 
-int main(int argc, char **argv) { return run_test(tests, sizeof tests / sizeof *tests, argc, argv); }
+int main(int argc, char **argv) {
+    if (argc == 2 && strcmp(argv[1], "flight") == 0) return write_flight();
+    return run_test(tests, sizeof tests / sizeof *tests, argc, argv);
+}

@@ -3,17 +3,28 @@ what its pilot and a random player reach."""
 
 from __future__ import annotations
 
+import subprocess
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 from pufferlib.render.play import WindowPlayer
 from pufferlib_ocean.drone import Drone, drone_pd
-from pufferlib_ocean.testing import play, rule_test
+from pufferlib_ocean.testing import compile_rules, play, rule_test
 
 HOVER = 0.264911
 
 
 test_rule = rule_test(__file__)
+
+
+def test_drones_fly_the_same_to_the_bit_on_machines_without_vectors(tmp_path):
+    flights = []
+    for name in ("test_drone.c", "test_drone_one_lane.c"):
+        program = compile_rules(Path(__file__).with_name(name), tmp_path)
+        flights.append(subprocess.run([str(program), "flight"], capture_output=True, check=True).stdout)
+    assert len(flights[0]) > 100_000 and flights[0] == flights[1]
 
 
 # ---------------------------------------------------------------- a model in double precision: rotation matrices, one drone
