@@ -45,7 +45,7 @@ cdef extern from "worlds.h" nogil:
         PufferShape shape
         size_t stride
         char *args
-        int shares, groups
+        int shares, groups, parts
         WorldsJob *jobs
         uint64_t *seeds
     int worlds_open(Worlds *, const PufferGame *, int64_t)
@@ -56,7 +56,7 @@ cdef extern from "worlds.h" nogil:
     int worlds_build(Worlds *, const PufferIO *)
     int worlds_partition(Worlds *, int, int)
     PufferIO worlds_io_at(const Worlds *, const PufferIO *, int64_t, int64_t)
-    void worlds_run_share(void *, int) noexcept
+    void worlds_run_part(void *, int) noexcept
     void worlds_drain_log(Worlds *, double *)
     char *worlds_at(const Worlds *, int64_t)
     PufferIO *worlds_io_of(const Worlds *, int64_t)
@@ -66,7 +66,7 @@ cdef extern from "pool.h" nogil:
     ctypedef struct Pool:
         pass
     int64_t POOL_SPIN_NS, POOL_BUSY_SPIN_NS
-    Pool *pool_open(int, int, int64_t, int64_t, void (*)(void *, int) noexcept, void *)
+    Pool *pool_open(int, int, int, int64_t, int64_t, void (*)(void *, int) noexcept, void *)
     void pool_close(Pool *)
     void pool_post(Pool *, int)
     int pool_take(Pool *, int)

@@ -191,8 +191,8 @@ cdef class NativeBatch:
             if self.pool != NULL:
                 pool_run_all(self.pool)
             else:
-                for i in range(self.worlds.shares):
-                    worlds_run_share(&self.worlds, i)
+                for i in range(self.worlds.shares * self.worlds.parts):
+                    worlds_run_part(&self.worlds, i)
         for i in range(self.worlds.groups):
             self.kept[i] = kept
 
@@ -205,7 +205,9 @@ cdef class NativeBatch:
             raise ConfigError(f"{self.name}: {self.num_worlds} worlds, {workers} workers and {groups} groups do not divide evenly")
         self._stop_pool()
         self._partition(workers, groups)
-        self.pool = pool_open(workers, groups, POOL_SPIN_NS, POOL_BUSY_SPIN_NS, worlds_run_share, &self.worlds)
+        self.pool = pool_open(
+            workers, groups, self.worlds.parts, POOL_SPIN_NS, POOL_BUSY_SPIN_NS, worlds_run_part, &self.worlds
+        )
         if self.pool == NULL:
             raise EnvError(f"{self.name}: {workers} threads cannot be started")
         self.pid = port_process_id()
@@ -240,14 +242,13 @@ cdef class NativeBatch:
         self.worlds.jobs[group] = WorldsJob(reset=reset, seeded=seeded, io=io)
         self.posted[group] = self.arrays
         self.flights[group] = True
-        with nogil:
-            pool_post(self.pool, group)
+        pool_post(self.pool, group)  # never waits, so the GIL is kept
 
     def wait(self, int group=-1):
         """Wait for `group`, or for whichever finishes first (-1). Returns the group, which may then be posted again."""
         cdef int taken = -1
         self._check_pool()
-        if group >= 0 and (group >= self.worlds.groups or not self.flights[group]) or not any(self.flights):
+        if group >= self.worlds.groups or not (any(self.flights) if group < 0 else self.flights[group]):
             raise EnvError(f"{self.name}: wait for a group that is not in flight")
         while taken < 0:
             with nogil:

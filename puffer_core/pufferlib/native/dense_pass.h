@@ -259,7 +259,7 @@ static inline int dense_prepare(DensePass *p) { /* 0, or -1 without memory or th
     if (dense_learns(p) && net->cells &&
         dense_grow(&net->past, &net->horizon_held, (int)p->horizon, (size_t)net->shares * net->past_floats) != 0) return -1;
     if (net->shares > 1 && (!net->pool || net->pool_process != port_process_id())) { /* threads do not survive a fork */
-        net->pool = pool_open(net->shares, 1, DENSE_SPIN_NS, DENSE_SPIN_NS, dense_chunks, p);
+        net->pool = pool_open(net->shares, 1, 1, DENSE_SPIN_NS, DENSE_SPIN_NS, dense_chunks, p);
         net->pool_process = port_process_id();
         if (!net->pool) return -1;
     }

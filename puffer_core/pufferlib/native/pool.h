@@ -1,10 +1,13 @@
-/* A pool of threads with fixed shares of the work.
+/* A pool of threads, each with a share of the work that is its own unless it comes late.
  *
  * The work is cut into `shares`, each with its own thread, so that a share's memory stays in one core's cache. Equal runs
- * of neighbouring shares form a group: groups are posted and waited for. A thread without work spins for a while, then
- * parks on a condition variable; while its last wait was short it spins longer, since waking a parked thread costs more than
- * a short wait. A caller that waits spins and parks too, but it first takes shares that no thread has started yet: on a
- * machine with as many cores as shares a synchronous step then keeps every core busy with work and none with waiting.
+ * of neighbouring shares form a group: groups are posted and waited for. A share is some parts: its thread takes them from
+ * the first on, and a thread that has none left takes the last ones of shares of its group that are far behind, and goes on
+ * taking those from then on. So cores of unequal speed, or threads that start late, keep each other busy, and a part seldom
+ * changes caches. A thread without work spins for a while, then parks on a condition variable; while its last wait was short it
+ * spins longer, since waking a parked thread costs more than a short wait. A caller that waits spins and parks too, but it
+ * first does the share of a thread that was left asleep for it, or that no thread has started yet: on a machine with as many
+ * cores as shares a synchronous step then keeps every core busy with work and none with waiting.
  *
  * One thread at a time may call the pool. Nothing is allocated after pool_open. Threads do not survive a fork: a child
  * process must not touch its parent's pool (the binding compares process ids). */
@@ -17,17 +20,18 @@
 
 #define POOL_SPIN_NS 20000
 #define POOL_BUSY_SPIN_NS 150000 /* of a thread whose last wait was shorter than this: steps follow one another */
-#define POOL_SPIN_CHECK 64 /* pauses between looks at the clock */
+#define POOL_SPIN_CHECK 64       /* pauses between looks at the clock */
+#define POOL_FAR_BEHIND 3        /* parts that a share has left: fewer are its thread's, in whose cache they are */
 
-typedef void (*PoolWork)(void *context, int share);
+typedef void (*PoolWork)(void *context, int part); /* part: share * parts of a share + place in it */
 
-enum { SHARE_IDLE, SHARE_POSTED, SHARE_RUNNING };
 enum { GROUP_IDLE, GROUP_BUSY, GROUP_DONE };
 
 struct Pool;
 
 typedef struct PoolShare {
-    PortAtomic state, parked;
+    PortAtomic left; /* a PoolLeft, packed */
+    PortAtomic called, parked;
     struct Pool *pool;
     int index, started;
     PortThread thread;
@@ -37,55 +41,89 @@ typedef struct PoolShare {
 } PoolShare;
 
 typedef struct PoolGroup {
-    PortAtomic state, remaining;
+    PortAtomic state, remaining; /* remaining: parts that are not finished */
     int wait_follows;     /* when the group was last posted, the caller waited for it at once */
     int64_t posted_ns;
     uint64_t posted_as;   /* place in the order of posting; written and read by the poster, who is the waiter */
-    uint64_t finished_as; /* place in the order of finishing; read when state is GROUP_DONE */
+    unsigned finished_as; /* place in the order of finishing, wraps around; read when state is GROUP_DONE */
     char apart[128];
 } PoolGroup;
 
+/* What is written by different threads, or written while others only read, lies apart: a shared line costs each step. */
 typedef struct Pool {
-    int shares, groups, shares_per_group;
+    int shares, groups, shares_per_group, parts; /* parts: of each share */
     int64_t spin_ns, busy_spin_ns;
     PoolWork work;
     void *context;
     PoolShare *share;
     PoolGroup *group;
-    int unwoken; /* a posted share whose thread was left asleep, or -1; the caller's own */
     PortAtomic stop;
+    char caller_apart[128];
+    int unwoken; /* a posted share whose thread was not called, or -1; the caller's own */
+    uint64_t posted_total;
+    char finished_apart[128];
     PortAtomic finished; /* counts finished groups, wraps around: a waiter watches it change */
-    uint64_t posted_total, finished_total;
-    PortMutex mutex; /* guards finished_total and the sleep of the waiter */
+    char order_apart[128];
+    PortAtomic order;    /* the next place in the order of finishing */
+    PortAtomic sleeping; /* the waiter sleeps, or is about to look once more at `finished` */
+    PortMutex mutex;     /* guards the sleep of the waiter */
     PortCond done;
 } Pool;
 
-static inline void pool_run(Pool *p, int share) {
-    PoolShare *s = &p->share[share];
-    PoolGroup *g = &p->group[share / p->shares_per_group];
-    p->work(p->context, share);
-    port_store(&s->state, SHARE_IDLE);
-    if (port_add(&g->remaining, -1) > 1) return;
-    port_lock(&p->mutex);
-    g->finished_as = p->finished_total++;
+/* The parts of a share that nobody has started, [first, end), and from which on others took them when it was last posted. Its
+ * thread moves `first`, others move `end`, which stays for the next time to see. */
+typedef struct PoolLeft {
+    int first, end, lent;
+} PoolLeft;
+
+static inline int pool_pack(PoolLeft l) { return l.first | l.end << 10 | l.lent << 20; }
+static inline PoolLeft pool_unpack(int left) { return (PoolLeft){left & 1023, left >> 10 & 1023, left >> 20 & 1023}; }
+static inline PoolLeft pool_left(PoolShare *s) { return pool_unpack(port_load(&s->left)); }
+
+/* Claim the first part that nobody has started. -1: none. Work may have been posted anew since `left` was read: it is then that
+ * work's part, nothing else was read before. */
+static inline int pool_claim(PoolShare *s) {
+    for (;;) {
+        PoolLeft l = pool_left(s), now = {l.first + 1, l.end, l.lent};
+        if (l.first == l.end) return -1;
+        if (port_swap_if(&s->left, pool_pack(l), pool_pack(now))) return l.first;
+    }
+}
+
+/* The last part of a share of somebody else's, if that helps: its memory is in this core's cache since the last time, or its
+ * thread is far behind, or has not begun. A part that changes caches may take several times as long. A share that has begun
+ * has a thread, or the caller, that goes on with it until nothing is left: what is not taken here is not lost. */
+static inline int pool_steal(PoolShare *s) {
+    for (;;) {
+        PoolLeft l = pool_left(s), now = {l.first, l.end - 1, l.lent};
+        int helps = l.end > l.lent || l.first == 0 || l.end - l.first >= POOL_FAR_BEHIND;
+        if (l.first == l.end || !helps) return -1;
+        if (port_swap_if(&s->left, pool_pack(l), pool_pack(now))) return now.end;
+    }
+}
+
+static inline void pool_finish(Pool *p, PoolGroup *g, int parts) {
+    if (port_add(&g->remaining, -parts) > parts) return;
+    g->finished_as = (unsigned)port_add(&p->order, 1);
     port_store(&g->state, GROUP_DONE);
     port_add(&p->finished, 1);
+    if (!port_load(&p->sleeping)) return; /* after the count: the waiter says that it sleeps, then looks at the count */
+    port_lock(&p->mutex);
     port_cond_wake(&p->done);
     port_unlock(&p->mutex);
 }
 
-static inline int pool_claim(Pool *p, int share) { return port_swap_if(&p->share[share].state, SHARE_POSTED, SHARE_RUNNING); }
-
-/* Run one share of `group` that no thread has started. True if there was one. */
-static inline int pool_help_group(Pool *p, int group) {
-    int first = group * p->shares_per_group, end = first + p->shares_per_group;
-    for (int share = first; share < end; share++) {
-        if (pool_claim(p, share)) {
-            pool_run(p, share);
-            return 1;
-        }
+/* Run the parts of a share, then what it helps to take from the others of its group. Returns how many. What is run is counted
+ * at the end, so that a group is not posted anew while a thread still looks through it with something to count. */
+static inline int pool_run(Pool *p, int share) {
+    int group = share / p->shares_per_group, first = group * p->shares_per_group, part, done = 0;
+    for (; (part = pool_claim(&p->share[share])) >= 0; done++) p->work(p->context, share * p->parts + part);
+    for (int i = 1; i < p->shares_per_group; i++) {
+        int from = first + (share - first + i) % p->shares_per_group;
+        for (; (part = pool_steal(&p->share[from])) >= 0; done++) p->work(p->context, from * p->parts + part);
     }
-    return 0;
+    if (done) pool_finish(p, &p->group[group], done);
+    return done;
 }
 
 /* Spin while *a equals `value`, for at most `limit_ns`. True when it changed. */
@@ -106,17 +144,15 @@ PORT_ENTRY(pool_thread, arg) {
     Pool *p = s->pool;
     int64_t idle_since = port_now_ns(), spin_ns = p->spin_ns;
     while (!port_load(&p->stop)) {
-        if (pool_claim(p, s->index)) {
+        if (port_swap_if(&s->called, 1, 0)) {
             spin_ns = port_now_ns() - idle_since < p->busy_spin_ns ? p->busy_spin_ns : p->spin_ns;
             pool_run(p, s->index);
             idle_since = port_now_ns();
-            continue;
         }
-        if (pool_spin(&s->state, SHARE_IDLE, &p->stop, spin_ns) && port_load(&s->state) == SHARE_POSTED) continue;
-        if (pool_help_group(p, s->index / p->shares_per_group)) continue;
+        if (pool_spin(&s->called, 0, &p->stop, spin_ns)) continue;
         port_lock(&s->mutex);
-        port_store(&s->parked, 1); /* before the look at the state: a poster stores the state, then looks here */
-        while (port_load(&s->state) != SHARE_POSTED && !port_load(&p->stop)) port_cond_wait(&s->wake, &s->mutex);
+        port_store(&s->parked, 1); /* before the look at the call: a poster calls, then looks here */
+        while (!port_load(&s->called) && !port_load(&p->stop)) port_cond_wait(&s->wake, &s->mutex);
         port_store(&s->parked, 0);
         port_unlock(&s->mutex);
     }
@@ -130,49 +166,58 @@ static inline void pool_wake(PoolShare *s) {
     port_unlock(&s->mutex);
 }
 
-static inline void pool_post_share(Pool *p, int share) {
-    port_store(&p->share[share].state, SHARE_POSTED);
-    pool_wake(&p->share[share]);
+static inline void pool_call(PoolShare *s) {
+    port_store(&s->called, 1);
+    pool_wake(s);
 }
 
-static inline void pool_begin_group(Pool *p, int group) {
-    port_store(&p->group[group].remaining, p->shares_per_group);
-    port_store(&p->group[group].state, GROUP_BUSY);
-}
-
-static inline void pool_wake_unwoken(Pool *p) {
-    if (p->unwoken >= 0) pool_wake(&p->share[p->unwoken]);
+static inline void pool_call_unwoken(Pool *p) {
+    if (p->unwoken >= 0) pool_call(&p->share[p->unwoken]);
     p->unwoken = -1;
+}
+
+/* Lay out the work of a group that is idle, its first share last, since the caller may do that one, and call the threads of
+ * the others. */
+static inline void pool_begin_group(Pool *p, int group) {
+    int first = group * p->shares_per_group;
+    port_store(&p->group[group].remaining, p->shares_per_group * p->parts);
+    port_store(&p->group[group].state, GROUP_BUSY);
+    for (int share = first + p->shares_per_group - 1; share >= first; share--) {
+        port_store(&p->share[share].left, pool_pack((PoolLeft){0, p->parts, pool_left(&p->share[share]).end}));
+        if (share > first) pool_call(&p->share[share]);
+    }
 }
 
 /* Hand a group that is idle to its threads. */
 static inline void pool_post(Pool *p, int group) {
     PoolGroup *g = &p->group[group];
     int first = group * p->shares_per_group;
-    pool_wake_unwoken(p);
+    pool_call_unwoken(p);
     g->posted_as = p->posted_total++;
     g->posted_ns = port_now_ns();
     pool_begin_group(p, group);
-    for (int i = p->shares_per_group - 1; i > 0; i--) pool_post_share(p, first + i);
-    port_store(&p->share[first].state, SHARE_POSTED);
     if (g->wait_follows) p->unwoken = first;
-    else pool_wake(&p->share[first]);
+    else pool_call(&p->share[first]);
 }
 
-static inline int pool_has_posted(Pool *p, int group) {
+/* A share that the caller may do: one whose thread was not called, or one that nobody has started. -1: none. Others are in
+ * good hands, and no more threads should work than there are shares. */
+static inline int pool_find_share(Pool *p, int group) {
     int first = group * p->shares_per_group, end = first + p->shares_per_group;
-    for (int share = first; share < end; share++)
-        if (port_load(&p->share[share].state) == SHARE_POSTED) return 1;
-    return 0;
+    for (int share = first; share < end; share++) {
+        PoolLeft l = pool_left(&p->share[share]);
+        if (l.first < l.end && (share == p->unwoken || (l.first == 0 && l.end == p->parts))) return share;
+    }
+    return -1;
 }
 
-/* pool_help_group for the caller of the pool: the share that sleeps is either the one taken, or must not wait for it. */
+/* Do such a share. One of another group, whose thread was not called, must not wait for it. True if work was done. */
 static inline int pool_take_over(Pool *p, int group) {
-    int first = group * p->shares_per_group;
-    if (p->unwoken < first || p->unwoken >= first + p->shares_per_group) pool_wake_unwoken(p);
-    if (!pool_help_group(p, group)) return 0;
-    p->unwoken = -1;
-    return 1;
+    int share = pool_find_share(p, group);
+    if (p->unwoken >= 0 && p->unwoken / p->shares_per_group != group) pool_call_unwoken(p);
+    if (share < 0) return 0;
+    if (share == p->unwoken) p->unwoken = -1;
+    return pool_run(p, share) > 0;
 }
 
 /* The same for any group (-1), the one posted first before the others: else a caller that posts one group again and again
@@ -182,7 +227,7 @@ static inline int pool_help(Pool *p, int group) {
     for (;;) {
         int oldest = -1;
         for (int i = 0; i < p->groups; i++) {
-            if (!pool_has_posted(p, i)) continue;
+            if (pool_find_share(p, i) < 0) continue;
             if (oldest < 0 || p->group[i].posted_as < p->group[oldest].posted_as) oldest = i;
         }
         if (oldest < 0) return 0;
@@ -198,7 +243,7 @@ static inline int pool_take(Pool *p, int group) {
     } else {
         for (int i = 0; i < p->groups; i++) {
             if (port_load(&p->group[i].state) != GROUP_DONE) continue;
-            if (best < 0 || p->group[i].finished_as < p->group[best].finished_as) best = i;
+            if (best < 0 || (int)(p->group[i].finished_as - p->group[best].finished_as) < 0) best = i;
         }
     }
     if (best >= 0) port_store(&p->group[best].state, GROUP_IDLE);
@@ -209,7 +254,9 @@ static inline int pool_take(Pool *p, int group) {
 static inline void pool_await_finish(Pool *p, int group, int seen, int64_t timeout_ns) {
     if (pool_help(p, group) || pool_spin(&p->finished, seen, NULL, p->spin_ns)) return;
     port_lock(&p->mutex);
+    port_store(&p->sleeping, 1);
     if (port_load(&p->finished) == seen) port_cond_wait_ns(&p->done, &p->mutex, timeout_ns);
+    port_store(&p->sleeping, 0);
     port_unlock(&p->mutex);
 }
 
@@ -229,7 +276,7 @@ static inline int pool_wait(Pool *p, int group, int64_t timeout_ns) {
         g->wait_follows = called - g->posted_ns < p->spin_ns;
         if (p->unwoken == taken * p->shares_per_group) p->unwoken = -1;
     }
-    pool_wake_unwoken(p); /* another group's: the caller goes away now */
+    pool_call_unwoken(p); /* another group's: the caller goes away now */
     return taken;
 }
 
@@ -250,9 +297,10 @@ static inline void pool_quiesce(Pool *p) {
 
 /* Run every group once and wait: the caller does the first share itself. All groups must be idle, and are afterwards. */
 static inline void pool_run_all(Pool *p) {
-    for (int i = 0; i < p->groups; i++) pool_begin_group(p, i);
-    port_store(&p->share[0].state, SHARE_RUNNING);
-    for (int i = 1; i < p->shares; i++) pool_post_share(p, i);
+    for (int i = p->groups - 1; i >= 0; i--) {
+        pool_begin_group(p, i);
+        if (i > 0) pool_call(&p->share[i * p->shares_per_group]);
+    }
     pool_run(p, 0);
     pool_quiesce(p);
     for (int i = 0; i < p->groups; i++) port_store(&p->group[i].state, GROUP_IDLE);
@@ -279,9 +327,10 @@ static inline void pool_close(Pool *p) {
     free(p);
 }
 
-/* `groups` divides `shares`. A thread without work spins for spin_ns, or for busy_spin_ns while its waits are that short.
- * NULL when memory or threads cannot be had. */
-static inline Pool *pool_open(int shares, int groups, int64_t spin_ns, int64_t busy_spin_ns, PoolWork work, void *context) {
+/* `groups` divides `shares`; `parts` (of each share) is below 1024. A thread without work spins for spin_ns, or for busy_spin_ns
+ * while its waits are that short. NULL when memory or threads cannot be had. */
+static inline Pool *pool_open(int shares, int groups, int parts, int64_t spin_ns, int64_t busy_spin_ns, PoolWork work,
+                              void *context) {
     Pool *p = (Pool *)calloc(1, sizeof *p);
     if (!p) return NULL;
     p->share = (PoolShare *)calloc((size_t)shares, sizeof *p->share);
@@ -298,6 +347,7 @@ static inline Pool *pool_open(int shares, int groups, int64_t spin_ns, int64_t b
     p->shares = shares;
     p->groups = groups;
     p->shares_per_group = shares / groups;
+    p->parts = parts;
     p->work = work;
     p->context = context;
     port_mutex_init(&p->mutex);
@@ -305,6 +355,7 @@ static inline Pool *pool_open(int shares, int groups, int64_t spin_ns, int64_t b
     for (int i = 0; i < shares; i++) {
         p->share[i].pool = p;
         p->share[i].index = i;
+        port_store(&p->share[i].left, pool_pack((PoolLeft){parts, parts, parts}));
         port_mutex_init(&p->share[i].mutex);
         port_cond_init(&p->share[i].wake);
     }

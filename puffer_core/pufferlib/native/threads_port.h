@@ -72,7 +72,17 @@ static inline void port_cond_wait_ns(PortCond *c, PortMutex *m, int64_t ns) {
     until.tv_nsec = (long)(ns % 1000000000);
     pthread_cond_timedwait(c, m, &until);
 }
-static inline long port_process_id(void) { return (long)getpid(); }
+/* Asking the system takes as long as posting a step to the pool: ask once, and in each new process. */
+static pthread_once_t port_process_once = PTHREAD_ONCE_INIT;
+static long port_process; /* 0: the system must be asked each time */
+static void port_after_fork(void) { port_process = (long)getpid(); }
+static void port_watch_forks(void) {
+    if (pthread_atfork(NULL, NULL, port_after_fork) == 0) port_after_fork();
+}
+static inline long port_process_id(void) {
+    pthread_once(&port_process_once, port_watch_forks);
+    return port_process ? port_process : (long)getpid();
+}
 static inline int64_t port_now_ns(void) {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);

@@ -1,7 +1,8 @@
 /* All worlds of one batch, in one block of memory, and what a thread does with its share of them.
  *
  * Each world is its game's struct followed by its arena, both padded to 64 bytes, so that no two worlds share a cache line.
- * Shares are equal runs of neighbouring worlds, groups are equal runs of neighbouring shares (see pool.h). */
+ * Shares are equal runs of neighbouring worlds, groups are equal runs of neighbouring shares, and parts are runs of
+ * neighbouring worlds of a share, as equal as can be (see pool.h). */
 #ifndef PUFFER_WORLDS_H
 #define PUFFER_WORLDS_H
 
@@ -10,6 +11,7 @@
 #include "puffer_env.h"
 
 #define WORLDS_LINE 64
+#define WORLDS_MAX_PARTS 16 /* of a share: so few that cutting costs next to nothing (of 4096 rows and 2 shares: 128 rows) */
 
 enum { WORLDS_OK = 0, WORLDS_NO_MEMORY = -1 }; /* above 0: an index into the game's errors */
 
@@ -26,8 +28,8 @@ typedef struct Worlds {
     char *args;
     char *first;
     void *shared_memory, *memory; /* as allocated; `first` is aligned */
-    int shares, groups;
-    PufferIO *share_io; /* where the worlds of each share point */
+    int shares, groups, parts; /* parts: of each share */
+    PufferIO *part_io;  /* where the worlds of each part point */
     WorldsJob *jobs;    /* what each group has to do */
     uint64_t *seeds;    /* one a world */
 } Worlds;
@@ -113,13 +115,16 @@ static inline int worlds_build(Worlds *w, const PufferIO *base) {
 
 /* `shares` divides the number of worlds, `groups` divides `shares`. */
 static inline int worlds_partition(Worlds *w, int shares, int groups) {
-    free(w->share_io);
+    int64_t each = w->count / shares;
+    free(w->part_io);
     free(w->jobs);
     w->shares = shares;
     w->groups = groups;
-    w->share_io = (PufferIO *)calloc((size_t)shares, sizeof *w->share_io);
+    w->parts = each < WORLDS_MAX_PARTS ? (int)each : WORLDS_MAX_PARTS;
+    if (shares == groups) w->parts = 1; /* there is nobody to take any */
+    w->part_io = (PufferIO *)calloc((size_t)shares * (size_t)w->parts, sizeof *w->part_io);
     w->jobs = (WorldsJob *)calloc((size_t)groups, sizeof *w->jobs);
-    return w->share_io && w->jobs ? WORLDS_OK : WORLDS_NO_MEMORY;
+    return w->part_io && w->jobs ? WORLDS_OK : WORLDS_NO_MEMORY;
 }
 
 /* Row 0's pointers, for results in time step `slot` and actions of time step `act_slot` of arrays that begin at `base`. */
@@ -129,18 +134,20 @@ static inline PufferIO worlds_io_at(const Worlds *w, const PufferIO *base, int64
     return io;
 }
 
-/* Do a share's part of its group's job. Worlds learn their pointers only when these moved since the share's last job. */
-static inline void worlds_run_share(void *context, int share) {
+/* Do what a group's job is for one part. Worlds learn their pointers only when these moved since the part's last job. */
+static inline void worlds_run_part(void *context, int part) {
     Worlds *w = (Worlds *)context;
+    int share = part / w->parts, place = part % w->parts;
     const WorldsJob *job = &w->jobs[share / (w->shares / w->groups)];
     const PufferIO *base = NULL;
-    int64_t each = w->count / w->shares, a = share * each;
-    if (memcmp(&w->share_io[share], &job->io, sizeof job->io) != 0) {
-        w->share_io[share] = job->io;
-        base = &w->share_io[share];
+    int64_t each = w->count / w->shares, first = share * each;
+    int64_t a = first + each * place / w->parts, b = first + each * (place + 1) / w->parts;
+    if (memcmp(&w->part_io[part], &job->io, sizeof job->io) != 0) {
+        w->part_io[part] = job->io;
+        base = &w->part_io[part];
     }
-    if (job->reset) w->game->reset_range(w->first, w->stride, a, a + each, base, w->shape, job->seeded ? w->seeds : NULL);
-    else w->game->step_range(w->first, w->stride, a, a + each, base, w->shape);
+    if (job->reset) w->game->reset_range(w->first, w->stride, a, b, base, w->shape, job->seeded ? w->seeds : NULL);
+    else w->game->step_range(w->first, w->stride, a, b, base, w->shape);
 }
 
 /* Add up every world's log in index order, so that the sums do not depend on threads, and zero the logs. */
@@ -157,7 +164,7 @@ static inline void worlds_close(Worlds *w) {
     free(w->shared_memory);
     free(w->args);
     free(w->seeds);
-    free(w->share_io);
+    free(w->part_io);
     free(w->jobs);
     memset(w, 0, sizeof *w);
 }

@@ -1,7 +1,8 @@
 """Step native games with a pool of threads, without the GIL.
 
 All worlds stand in one block of memory and are split into one contiguous share per worker; a batch is some neighbouring
-workers' shares. The worlds write straight into the storage. The pool itself is `native/pool.h`.
+workers' shares, of which a worker that is done early takes some from those that are late. The worlds write straight into the
+storage. The pool itself is `native/pool.h`.
 """
 
 from __future__ import annotations

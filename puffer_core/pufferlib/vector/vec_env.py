@@ -149,8 +149,7 @@ class VecEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
 
     def recv(self) -> Batch:
         """Wait for a batch and hand it over: the first that is finished, or with `in_order` the first that was sent."""
-        self._check_open()
-        if not self._running:
+        if self.is_closed or not self._running:
             self._refuse_recv()
         group = self._collect(self._running[:1] if self.in_order else self._running)
         view = self._views[self._slots[group]][group]
@@ -164,9 +163,8 @@ class VecEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         `storage.actions` of the slot that holds the observations they answer.
         rows: the `Batch.rows` that they answer; None: of the batches that wait for actions, the one received first.
         """
-        self._check_open()
-        if not self._held:
-            raise OrderError("send() without a batch: call recv() first; each send() answers one recv()")
+        if self.is_closed or not self._held:
+            self._refuse_send()
         if not 0 <= slot < len(self._views):
             raise ConfigError(f"slot must be in [0, {len(self._views) - 1}] (allocate({len(self._views)})), got {slot!r}")
         group = self._held[0] if rows is None else self._held_group(rows)
@@ -316,7 +314,12 @@ class VecEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         if self.is_closed:
             raise ClosedError(f"this {type(self).__name__} is closed; make a new one")
 
+    def _refuse_send(self) -> NoReturn:
+        self._check_open()
+        raise OrderError("send() without a batch: call recv() first; each send() answers one recv()")
+
     def _refuse_recv(self) -> NoReturn:
+        self._check_open()
         if self._held:
             raise OrderError("recv() with no batch on its way: every batch was received; send() actions first")
         raise OrderError("recv() before a reset: call async_reset() first")

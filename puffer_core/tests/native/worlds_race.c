@@ -26,7 +26,7 @@ static void run(int groups) {
                      .act = zeros(rows, w.shape.act_bytes), .rew = zeros(rows, sizeof(float)), .term = zeros(rows, 1),
                      .trunc = zeros(rows, 1), .mask = zeros(rows, 1), .act_mask = zeros(rows, w.shape.act_mask_bytes)};
     if (worlds_build(&w, &base) != WORLDS_OK || worlds_partition(&w, SHARES, groups) != WORLDS_OK) abort();
-    Pool *p = pool_open(SHARES, groups, POOL_SPIN_NS, POOL_BUSY_SPIN_NS, worlds_run_share, &w);
+    Pool *p = pool_open(SHARES, groups, w.parts, POOL_SPIN_NS, POOL_BUSY_SPIN_NS, worlds_run_part, &w);
     if (!p) abort();
     for (int g = 0; g < groups; g++) {
         w.jobs[g] = (WorldsJob){.reset = 1, .seeded = 1, .io = worlds_io_at(&w, &base, 0, 0)};
