@@ -36,6 +36,16 @@ def test_a_sweep_leaves_a_report(sweep, pictures, tmp_path, capsys):
     assert len((folder / "trials.csv").read_text().splitlines()) == 7
 
 
+@pytest.mark.parametrize(("seeds", "best"), [("1", "sweep/trials/000"), ("2", "/seed-")])
+def test_puffer_runs_knows_the_trials_of_a_sweep(sweep, seeds, best, capsys):
+    sweep("good", "--sweep.trials", "3", "--sweep.seeds-per-trial", seeds, *QUICK)
+    words(capsys)
+    assert main(["runs", "--root", "."]) == 0
+    said = words(capsys)
+    assert "best of 3" in said.splitlines()[1] and best in said.splitlines()[1]
+    assert said.count("sweep/trials/") == 2, "the line, and that the stub's run has no config.toml"
+
+
 def test_report_alone_writes_it_again(sweep, tmp_path, capsys):
     sweep("good", "--sweep.trials", "2", *QUICK)
     (tmp_path / "sweep" / "best.toml").unlink()

@@ -25,25 +25,33 @@ MOST_COLUMNS = 5
 """Groups side by side in 80 columns."""
 
 
-def list_lines(summaries: Sequence[Summary], total: int, now: float, ordered_by: str = "") -> list[str]:
+def list_lines(
+    summaries: Sequence[Summary],
+    total: int,
+    now: float,
+    ordered_by: str = "",
+    sweeps: Mapping[Path, tuple[str, int]] | None = None,
+) -> list[str]:
     """The table of `puffer runs`, with the key of the order as a column of its own unless it is one already.
 
-    total: runs that fit, of which `summaries` may be the first; now: seconds since 1970
+    total: lines that there would be without a limit; now: seconds since 1970; sweeps: as of `best_trials`
     """
+    sweeps = sweeps or {}
     key = ordered_by.strip()
     extra = [key] if key and key.lower() not in LISTED else []
     header = ["env", "name", "state", "steps", "last", "best", *extra, "SPS", "age"]
-    rows = [
-        [
-            s.run.env, name, s.state, short(s.steps), short(s.last), short(s.best), *(cell(value_of(s, key)) for key in extra),
-            short(s.speed), duration(now - s.run.started),
-        ]
-        for name, s in zip(unique_names([s.run.path for s in summaries]), summaries, strict=True)
-    ]  # fmt: skip
+    rows = []
+    for name, s in zip(unique_names([s.run.path for s in summaries]), summaries, strict=True):
+        own, trials = sweeps.get(s.run.path, (name, 0))
+        rows.append([
+            s.run.env, own, f"best of {trials}" if trials else s.state, short(s.steps), short(s.last), short(s.best),
+            *(cell(value_of(s, key)) for key in extra), short(s.speed), duration(now - s.run.started),
+        ])  # fmt: skip
     lines = table(header, rows, left=3, width=terminal_width(), uncut=(2,))
     metrics = sorted({s.metric for s in summaries if s.metric})
     notes = [f"last, best: {' or '.join(metrics)}, means over 100 episodes"] if metrics else []
-    notes += [f"{len(summaries)} of {total} runs shown"] if len(summaries) < total else []
+    notes += ["best of N: a sweep's best trial by last; --trials shows all"] if sweeps else []
+    notes += [f"{len(summaries)} of {total} {'lines' if sweeps else 'runs'} shown"] if len(summaries) < total else []
     problems = [printable(f"{s.run.path}: {s.run.problem}") for s in summaries if s.run.problem]
     return [*lines, *[""] * bool(notes or problems), *notes, *problems]
 

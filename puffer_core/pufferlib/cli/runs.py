@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pufferlib.cli.flags import Arguments, scan
@@ -38,6 +39,7 @@ list and best:
   --where CONDITION     as in "train.learning_rate>1e-3", "perf>=0.9" or "state=finished"; may be given several times
   --since WHEN          begun in the last 90m, 12h, 3d, 2w, or since a date such as 2026-01-31
   --metric NAME         the episode statistic of the columns last and best; -NAME: the least is best (the run's own)
+  --trials              list: all trials of a sweep, which has one line otherwise, that of its best (--json has all runs)
   --sort KEY            a column, a setting or a metric; the largest first (age, the newest first)
   --reverse             the other way round
   --limit N             no more than so many
@@ -77,7 +79,7 @@ ORDER = {
     "reverse": Setting(Kind("bool"), False),
     "limit": Setting(Kind("int", low=1), 0),
 }
-LIST = {**ROOT, **FILTERS, **ORDER, **JSON}
+LIST = {**ROOT, **FILTERS, **ORDER, **JSON, "trials": Setting(Kind("bool"), False)}
 BEST = {**ROOT, **FILTERS, **JSON, "print": Setting(Kind("text", choices=("run", "checkpoint")), "")}
 COMPARE = {**CURVES, **JSON, "out": Setting(Kind("text"), "compare.png")}
 AGGREGATE = {
@@ -95,7 +97,7 @@ FAILED = 1
 
 def run(argv: list[str]) -> int:
     """The command. Returns the exit code."""
-    arguments = scan(argv, switches=("json", "reverse", *SWITCHES))
+    arguments = scan(argv, switches=("json", "reverse", "trials", *SWITCHES))
     if arguments.wants_help:
         print(HELP, end="")
         return 0
@@ -128,30 +130,30 @@ def list_runs(arguments: Arguments, options: dict[str, Any]) -> int:
     """`puffer runs`: 1 where nothing is left."""
     from pufferlib.analysis.index import dump
     from pufferlib.analysis.query import parse_condition, sort, where
+    from pufferlib.analysis.sweeps import best_trials
     from pufferlib.analysis.tables import list_lines
 
     arguments.at_most(0, "puffer runs list")
     conditions = [parse_condition(text) for text in options["where"]]
     runs = select(options, quiet=options["json"])
-    total, most = len(runs), options["limit"] or None
     if options["reverse"] and not options["sort"]:
         runs.reverse()
-    if not conditions and not options["sort"]:
-        runs = runs[:most]  # the metrics of the others need not be read
-    found = [run.summary(options["metric"]) for run in runs]
+    found = [run.summary(options["metric"]) for run in runs]  # whose figures are read when they are asked for
     if conditions:
         found = where(found, conditions)
-        total = len(found)
+    sweeps: dict[Path, tuple[str, int]] = {}
+    if not options["trials"] and not options["json"]:
+        found, sweeps = best_trials(found, Path(options["root"]))
     if options["sort"]:
         found = sort(found, options["sort"], options["reverse"])
-    shown = found[:most]
+    shown = found[: options["limit"] or None]
     if options["json"]:
         print(dump([summary.as_json() for summary in shown]))
         return 0
     if not shown:
         print(f"no runs below {options['root']} that fit")
         return FAILED
-    print("\n".join(list_lines(shown, total, time.time(), options["sort"])))
+    print("\n".join(list_lines(shown, len(found), time.time(), options["sort"], sweeps)))
     return 0
 
 

@@ -63,6 +63,66 @@ def test_trials_of_two_sweeps_are_told_apart(puffer, make_run):
     assert [line.split()[1] for line in out.splitlines()[1:]] == ["two/trials/0001", "other", "one/trials/0001"]
 
 
+@pytest.fixture
+def swept(make_run, row, tmp_path):
+    """A sweep of four trials, the second of which has two seeds, beside two runs; its best trial at the end is 0001/seed-2."""
+    make_run("ocean-squared/before", [row(1000, perf=0.4)], started="2026-01-01T10:00:00+0000")
+    ends = {"0000": 0.5, "0001/seed-1": 0.2, "0001/seed-2": 0.7, "0002": 0.6, "0003": None}
+    for minute, (name, end) in enumerate(ends.items()):
+        rows = [] if end is None else [row(500, perf=0.65), row(1000, perf=end, cost=end)]
+        make_run(f"ocean-squared/tuned/trials/{name}", rows, started=f"2026-01-02T10:0{minute}:00+0000", seed=minute)
+    (tmp_path / "runs/ocean-squared/tuned/sweep.toml").write_text("")
+    make_run("ocean-squared/after", [row(1000, perf=0.3)], started="2026-01-03T10:00:00+0000")
+
+
+def test_a_sweep_is_one_line_of_its_best_trial(puffer, swept):
+    _, out, _ = puffer("runs", "--metric", "perf")
+    lines = [line.split() for line in out.splitlines()]
+    assert [line[1] for line in lines[1:4]] == ["after", "tuned/trials/0001/seed-2", "before"]
+    assert lines[2][2:8] == ["best", "of", "4", "1k", "0.7", "0.7"]
+    assert "best of N: a sweep's best trial by last; --trials shows all" in out
+
+
+def test_the_best_trial_may_be_that_of_the_least(puffer, swept):
+    _, out, _ = puffer("runs", "--metric", "-cost")
+    assert "tuned/trials/0001/seed-1  best of 4" in out
+
+
+def test_all_trials_are_shown_with_a_flag_as_json_and_within_the_sweep(puffer, swept):
+    _, out, _ = puffer("runs", "--trials")
+    assert len(out.splitlines()) == 8 and "best of" not in out
+    assert len(json.loads(puffer("runs", "--json")[1])) == 7
+    _, out, _ = puffer("runs", "--root", "runs/ocean-squared/tuned")
+    assert [line.split()[1] for line in out.splitlines()[1:6]] == ["0003", "0002", "seed-2", "seed-1", "0000"]
+
+
+def test_trials_are_filtered_before_and_sweeps_sorted_and_counted_after(puffer, swept):
+    _, out, _ = puffer("runs", "--metric", "perf", "--where", "train.seed!=2")
+    assert "tuned/trials/0002  best of 4" in out, "seed-1 of the second trial is still there"
+    _, out, _ = puffer("runs", "--where", "perf<0.6", "--sort", "perf", "--metric", "perf", "--limit", "2")
+    assert [line.split()[1] for line in out.splitlines()[1:3]] == ["tuned/trials/0000", "before"]
+    assert "best of 2" in out and "2 of 3 lines shown" in out
+    assert "1 of 7 runs shown" in puffer("runs", "--trials", "--limit", "1")[1]
+
+
+def test_a_sweep_whose_trials_have_no_value_is_a_line_all_the_same(puffer, make_run, tmp_path):
+    for trial in ("0000", "0001"):
+        make_run(f"s/trials/{trial}")
+    (tmp_path / "runs/s/sweep.toml").write_text("")
+    _, out, _ = puffer("runs")
+    assert out.splitlines()[1].split()[1:8] == ["s/trials/0001", "best", "of", "2", "0", "-", "-"]  # the newest first
+
+
+def test_all_rows_are_read_only_of_runs_that_are_shown(puffer, three, swept, monkeypatch):
+    from pufferlib.analysis.index import Run
+
+    ranked = []
+    ranking = Run.ranking
+    monkeypatch.setattr(Run, "ranking", lambda run, metric: ranked.append(run.name[-4:]) or ranking(run, metric))
+    puffer("runs", "--where", "perf>0.1", "--sort", "last", "--metric", "perf", "--env", "squared", "--limit", "2")
+    assert ranked == ["ed-2", "fast"], "for the column best of two lines"
+
+
 def test_filters_sorting_and_limit(puffer, three):
     def names(*flags):
         return [run["name"][-4:] for run in json.loads(puffer("runs", *flags, "--json")[1])]
