@@ -21,6 +21,14 @@ def test_a_policy_is_known_to_take_what_its_signature_names(name):
     assert own == BUILT_IN_POLICIES[name]
 
 
+@pytest.mark.parametrize("name", ["gru", "mingru", "attention"])
+def test_policies_with_a_memory_have_one_default_for_what_they_share(name):
+    """Their constructors repeat one another, so that help() and type checkers show each whole."""
+    lstm, other = (inspect.signature(registry().resolve(registry().find("policy", n).target)).parameters for n in ("lstm", name))
+    assert set(lstm) <= set(other)
+    assert [other[key] for key in lstm] == list(lstm.values())
+
+
 def test_there_is_a_flag_for_every_setting():
     assert {part.name for part in fields(BuiltInPolicy)} == set().union(*BUILT_IN_POLICIES.values())
 

@@ -2,6 +2,7 @@
 
 import ast
 import importlib
+import inspect
 import subprocess
 import sys
 from pathlib import Path
@@ -47,6 +48,15 @@ def test_make_is_the_function_whatever_is_imported_first():
     for first in ("from pufferlib.make import register", "import pufferlib.make", "import pufferlib; pufferlib.emulate"):
         done = fresh(f"{first}\nimport pufferlib\nassert pufferlib.make('gym-CartPole-v1').num_envs == 1")
         assert done.returncode == 0, done.stderr
+
+
+def test_emulate_takes_what_make_takes_and_both_all_that_vectorizing_takes():
+    """Their signatures repeat one another, so that help() and type checkers show each whole."""
+    from pufferlib.vector import make_vec
+
+    made, emulated, vectorized = (dict(inspect.signature(f).parameters) for f in (pufferlib.make, pufferlib.emulate, make_vec))
+    assert list(made.values())[1:] == list(emulated.values())[1:]
+    assert {key: made.get(key) for key in list(vectorized)[1:]} == dict(list(vectorized.items())[1:])
 
 
 def test_an_unknown_name_is_an_attribute_error():
