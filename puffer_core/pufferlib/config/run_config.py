@@ -110,8 +110,8 @@ class BuiltInPolicy:
     """Heads of attention; divides hidden_size."""
     window: int | None = None
     """Steps that attention sees, the present one among them."""
-    encode: Literal["scale", "onehot"] | None = None
-    """How integer observations enter the network: scaled to 0..1, or one-hot."""
+    encode: Literal["scale", "onehot", "mixed"] | None = None
+    """How integer observations enter the network: scaled to 0..1, one-hot, or mixed: one-hot up to 32 values, else scaled."""
     standardise: bool | None = None
     """Whether inputs other than images are standardised by running statistics of the observations."""
     cnn_width: int | None = None

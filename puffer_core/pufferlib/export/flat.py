@@ -126,8 +126,8 @@ def describe_inputs(encoder: Any, space: Any, weights: Weights, layers: list[Lay
             "path": path_text("", leaf.path), "dtype": leaf.dtype.name, "byte_offset": leaf.offset * unit, "count": leaf.size,
         }  # fmt: skip
         if isinstance(part, OneHotLeaf):
-            low, high = leaf.low.reshape(-1).astype(np.int64), leaf.high.reshape(-1).astype(np.int64)
-            parts.append({"type": "onehot", **place, "low": low.tolist(), "sizes": (high - low + 1).tolist()})
+            scale = None if part.factors is None else weights.add(part.factors)
+            parts.append({"type": "onehot", **place, "low": part.low.tolist(), "sizes": part.sizes.tolist(), "scale": scale})
         else:
             parts.append({"type": "numbers", **place, "scale": None if part.scale is None else weights.add(part.scale)})
     return parts

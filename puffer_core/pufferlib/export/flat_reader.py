@@ -54,8 +54,11 @@ class FlatPolicy:
             if part["type"] == "numbers":
                 found.append(values.astype(np.float32) * (1 if part["scale"] is None else self.at(part["scale"])))
                 continue
-            for column, (low, size) in enumerate(zip(part["low"], part["sizes"], strict=True)):
-                found.append((values[:, column : column + 1].astype(np.int64) - low == np.arange(size)).astype(np.float32))
+            factors = np.zeros(part["count"]) if part["scale"] is None else self.at(part["scale"])
+            for column, (low, size, factor) in enumerate(zip(part["low"], part["sizes"], factors, strict=True)):
+                number = values[:, column : column + 1]
+                codes = number.astype(np.int64) - low == np.arange(size)
+                found.append((number * factor if factor else codes).astype(np.float32))
         return np.concatenate(found, 1)
 
     def outputs(self, x: Array) -> list[Array]:

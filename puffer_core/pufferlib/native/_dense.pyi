@@ -9,9 +9,15 @@ States = tuple[int, ...]
 
 class Net:
     def __init__(
-        self, widths: list[int], outputs: int, cell: str = "", cells: int = 0, threads: int = 1, instructions: str = ""
+        self,
+        widths: list[int],
+        outputs: int,
+        cell: str = "",
+        cells: int = 0,
+        threads: int = 1,
+        instructions: str = "",
+        codes: tuple[int, int, int] = (0, 0, 0),
     ) -> None: ...
-    def read_codes(self, offsets: int, codes: int) -> None: ...
     def load(self, weights: list[int], biases: list[int], scale: int, mean: int, factor: int) -> None: ...
     def forward(self, inputs: Inputs, states: States, horizon: int, rows: int, outputs: int) -> None: ...
     def backward(self, inputs: Inputs, states: States, horizon: int, rows: int, d_outputs: int) -> None: ...

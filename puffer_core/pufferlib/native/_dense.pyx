@@ -25,6 +25,10 @@ cdef extern from "dense_pass.h":
     ctypedef struct DenseStandard:
         const float *mean
         const float *factor
+    ctypedef struct DenseCodes:
+        const int64_t *offsets
+        const float *factors
+        int count
     ctypedef struct DenseNet:
         const DenseSet *set
         int layers, cells, shares
@@ -32,8 +36,7 @@ cdef extern from "dense_pass.h":
         DenseCell cell[DENSE_MAX_CELLS]
         DenseLayer head
         const float *scale
-        const int64_t *offsets
-        size_t codes
+        DenseCodes codes
         DenseStandard standard
     ctypedef struct DensePass:
         DenseNet *net
@@ -71,6 +74,9 @@ cdef class Net:
 
     cell: "lstm" or "mingru", "" without memory. outputs: of the head. threads: how many work at once; one caller at a time.
     instructions: "plain", "avx2", "avx512", or "" for the best that the machine has.
+    codes: (count, address of int64[count] offsets, address of float32[count] factors or 0), both read by all passes: a row is
+    `count` uint8, of which number i makes input offsets[i] + number 1, or, where factors[i] is above 0, makes input offsets[i]
+    factors[i] * number; all other inputs are 0.
     Raises MemoryError, and ValueError for what it cannot build.
 
     In all passes: inputs is (address, whether uint8, numbers from row to row, address of int64[horizon, rows] sample indices or 0);
@@ -80,7 +86,7 @@ cdef class Net:
 
     cdef DenseNet net
 
-    def __cinit__(self, list widths, int outputs, str cell="", int cells=0, int threads=1, str instructions=""):
+    def __cinit__(self, list widths, int outputs, str cell="", int cells=0, int threads=1, str instructions="", tuple codes=(0, 0, 0)):
         cdef int i
         memset(&self.net, 0, sizeof(self.net))
         sizes = [*widths, outputs]
@@ -102,6 +108,8 @@ cdef class Net:
             self.net.cell[i].kind, self.net.cell[i].width = CELLS[cell], widths[-1]
             self.net.cell[i].input.inputs = widths[-1]
         self.net.head.inputs, self.net.head.outputs = widths[-1], outputs
+        self.net.codes.count = codes[0]
+        self.net.codes.offsets, self.net.codes.factors = <const int64_t *> <size_t> codes[1], <const float *> <size_t> codes[2]
         if dense_open(&self.net) != 0:
             raise MemoryError(f"no memory for layers of widths {sizes}")
 
@@ -117,11 +125,6 @@ cdef class Net:
             if self.net.cell[i].kind == DENSE_LSTM:
                 found.append(<size_t> &self.net.cell[i].hidden)
         return [*found, <size_t> &self.net.head]
-
-    def read_codes(self, size_t offsets, size_t codes):
-        """Inputs are one-hot: a row has `codes` uint8, of which number i makes input offsets[i] + code 1. The address of
-        int64[codes] is read by all passes."""
-        self.net.offsets, self.net.codes = <const int64_t *> offsets, codes
 
     def load(self, list weights, list biases, size_t scale, size_t mean, size_t factor):
         """Take over weights, for all passes until the next call: addresses of weights [outputs, inputs] and biases of all layers,

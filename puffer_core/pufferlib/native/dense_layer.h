@@ -117,12 +117,16 @@ static inline void dense_layer_backward(const DenseSet *set, const DenseLayer *l
     if (d_inputs) set->product(rows, l->in_width, l->outputs, d_outputs, out, 1, l->backward, in, zeros, d_inputs, in);
 }
 
-/* A gradient of packed weights, from `sums`, as one of torch's: float32[outputs, inputs] and [outputs]. */
-static inline void dense_layer_unpack(const DenseLayer *l, DenseStandard by, const float *sums, float *d_weight, float *d_bias) {
+/* A gradient of packed weights, from `sums`, as one of torch's: float32[outputs, inputs] and [outputs]. `by_input`: `sums` is
+ * [in_width, out_width]. */
+static inline void dense_layer_unpack(const DenseLayer *l, DenseStandard by, const float *sums, int by_input, float *d_weight,
+                                      float *d_bias) {
     const float *bias = sums + (size_t)l->in_width * (size_t)l->out_width;
+    size_t next_output = by_input ? 1 : (size_t)l->in_width, next_input = by_input ? (size_t)l->out_width : 1;
     for (int o = 0; o < l->outputs; o++) {
+        const float *from = sums + (size_t)o * next_output;
         float *to = d_weight + (size_t)o * (size_t)l->inputs;
-        memcpy(to, sums + (size_t)o * (size_t)l->in_width, (size_t)l->inputs * sizeof(float));
+        for (int i = 0; i < l->inputs; i++) to[i] = from[(size_t)i * next_input];
         for (int i = 0; by.mean && i < l->inputs; i++) to[i] -= bias[o] * by.mean[i];
         for (int i = 0; by.factor && i < l->inputs; i++) to[i] *= by.factor[i];
         d_bias[o] = bias[o];

@@ -7,6 +7,14 @@
 
 enum { DENSE_MAX_LAYERS = 16, DENSE_MAX_CELLS = 8 };
 
+/* How a row of `count` whole numbers is read as inputs of which most are 0: number i makes input offsets[i] + number 1, or, where
+ * factors[i] is not 0, input offsets[i] that times the number. */
+typedef struct {
+    const int64_t *offsets;
+    const float *factors;
+    int count;
+} DenseCodes;
+
 typedef struct {
     const DenseSet *set;
     int layers, cells;
@@ -14,8 +22,7 @@ typedef struct {
     DenseCell cell[DENSE_MAX_CELLS];    /* all of one kind and width; from the second on, a cell adds to what it reads */
     DenseLayer head;
     const float *scale;                 /* [inputs] or NULL: inputs are multiplied by it */
-    const int64_t *offsets;             /* or NULL; int64[numbers of a row]: number i, a code, makes input offsets[i] + code 1, */
-    size_t codes;                       /* of so many codes in a row; all other inputs are 0 */
+    DenseCodes codes;                   /* or 0 of them */
     DenseStandard standard;             /* then the first layer standardises them */
     float *kept_mean, *kept_factor;
     int shares;                         /* threads */
@@ -44,7 +51,10 @@ static inline void dense_close(DenseNet *net) {
 }
 
 typedef struct { /* a thread's memory; arrays of DENSE_TILE rows */
-    float *inputs, *values[DENSE_MAX_LAYERS], *slopes[DENSE_MAX_LAYERS];
+    float *inputs;
+    int32_t *chosen; /* with codes, in place of `inputs`: which are not 0, */
+    float *amounts;  /* and what they are, both [DENSE_TILE, codes.count] */
+    float *values[DENSE_MAX_LAYERS], *slopes[DENSE_MAX_LAYERS];
     DenseMemory memory[DENSE_MAX_CELLS];
     float *outputs;
     float *back, *further_back; /* slopes on their way from the outputs to the first layer */
@@ -60,7 +70,9 @@ static inline float *dense_take(float *memory, size_t *used, int width) { /* an 
 static inline size_t dense_lay_out(const DenseNet *net, float *memory, DenseWork *w) {
     size_t at = 0;
     int widest = net->head.out_width, hidden = dense_hidden(net);
-    w->inputs = dense_take(memory, &at, net->layer[0].in_width);
+    w->inputs = dense_take(memory, &at, net->codes.count ? 0 : net->layer[0].in_width);
+    w->chosen = (int32_t *)(void *)dense_take(memory, &at, dense_padded(net->codes.count));
+    w->amounts = dense_take(memory, &at, dense_padded(net->codes.count));
     for (int i = 0; i < net->layers; i++) {
         int width = net->layer[i].out_width;
         w->values[i] = dense_take(memory, &at, width);
@@ -131,7 +143,9 @@ static inline const float *dense_features(const DenseNet *net, const DenseWork *
 static inline void dense_step_forward(const DenseNet *net, const DenseWork *w, int rows, int with_slopes) {
     for (int i = 0; i < net->layers; i++) {
         const DenseLayer *l = &net->layer[i];
-        dense_layer_forward(net->set, l, rows, i ? w->values[i - 1] : w->inputs, l->start, w->values[i]);
+        if (i == 0 && net->codes.count)
+            net->set->gather(rows, l->out_width, net->codes.count, w->chosen, w->amounts, l->forward, l->start, w->values[0]);
+        else dense_layer_forward(net->set, l, rows, i ? w->values[i - 1] : w->inputs, l->start, w->values[i]);
         net->set->activate(w->values[i], with_slopes ? w->slopes[i] : NULL, (size_t)rows * (size_t)l->out_width);
     }
     for (int i = 0; i < net->cells; i++) {
@@ -170,6 +184,11 @@ static inline void dense_step_backward(const DenseNet *net, const DenseWork *w, 
         const DenseLayer *l = &net->layer[i];
         end -= dense_layer_gradient(l);
         net->set->multiply(back, w->slopes[i], (size_t)rows * (size_t)l->out_width);
+        if (i == 0 && net->codes.count) {
+            net->set->scatter(rows, l->out_width, net->codes.count, w->chosen, w->amounts, back, end);
+            net->set->add_rows(end + (size_t)l->in_width * (size_t)l->out_width, back, rows, l->out_width);
+            continue;
+        }
         dense_layer_backward(net->set, l, rows, i ? w->values[i - 1] : w->inputs, back, end, i ? further : NULL);
         float *other = back;
         back = further;

@@ -53,34 +53,51 @@ static inline int dense_learns(const DensePass *p) { return p->d_outputs || p->p
 
 /* ------------------------------------------------------------ a tile's inputs, states and outputs */
 
-/* One of each code's options is 1. A code that is none of them makes nothing 1. */
-static inline void dense_read_codes(const DenseNet *net, const uint8_t *codes, float *to) {
-    memset(to, 0, (size_t)dense_inputs(net) * sizeof(float));
-    for (size_t i = 0; i < net->codes; i++) {
-        int64_t at = net->offsets[i] + codes[i];
-        if (at >= 0 && at < dense_inputs(net)) to[at] = 1.0f;
+/* A code that is none of the options makes nothing 1. */
+static inline void dense_read_codes(const DenseTile *tile, const uint8_t *codes, int r) {
+    const DenseNet *net = tile->pass->net;
+    const DenseCodes *c = &net->codes;
+    int32_t *chosen = tile->work.chosen + (size_t)r * (size_t)c->count;
+    float *amounts = tile->work.amounts + (size_t)r * (size_t)c->count;
+    for (int i = 0; i < c->count; i++) {
+        float factor = c->factors ? c->factors[i] : 0;
+        int64_t at = c->offsets[i] + (factor > 0 ? 0 : codes[i]);
+        int is_one = at >= 0 && at < dense_inputs(net);
+        chosen[i] = is_one ? (int32_t)at : 0;
+        amounts[i] = !is_one ? 0 : factor > 0 ? factor * (float)codes[i] : 1;
     }
+}
+
+static inline void dense_read_numbers(const DenseTile *tile, size_t row, int r) {
+    const DensePass *p = tile->pass;
+    const DenseNet *net = p->net;
+    const int inputs = dense_inputs(net);
+    float *to = tile->work.inputs + (size_t)r * (size_t)net->layer[0].in_width;
+    if (p->bytes) {
+        const uint8_t *from = (const uint8_t *)p->inputs + row * p->row_numbers;
+        for (int i = 0; i < inputs; i++) to[i] = (float)from[i];
+    } else {
+        memcpy(to, (const float *)p->inputs + row * p->row_numbers, (size_t)inputs * sizeof(float));
+    }
+    for (int i = 0; net->scale && i < inputs; i++) to[i] *= net->scale[i];
 }
 
 static inline void dense_read(const DenseTile *tile, size_t step) {
     const DensePass *p = tile->pass;
     const DenseNet *net = p->net;
-    const int inputs = dense_inputs(net), width = net->layer[0].in_width;
+    const DenseWork *w = &tile->work;
+    size_t padding = (size_t)(tile->padded - tile->count), width = (size_t)net->layer[0].in_width, count = (size_t)net->codes.count;
     for (int r = 0; r < tile->count; r++) {
-        float *to = tile->work.inputs + (size_t)r * (size_t)width;
         size_t at = step * p->rows + tile->first + (size_t)r, row = p->samples ? (size_t)p->samples[at] : at;
-        if (net->offsets) {
-            dense_read_codes(net, (const uint8_t *)p->inputs + row * p->row_numbers, to);
-        } else if (p->bytes) {
-            const uint8_t *from = (const uint8_t *)p->inputs + row * p->row_numbers;
-            for (int i = 0; i < inputs; i++) to[i] = (float)from[i];
-        } else {
-            memcpy(to, (const float *)p->inputs + row * p->row_numbers, (size_t)inputs * sizeof(float));
-        }
-        for (int i = 0; net->scale && i < inputs; i++) to[i] *= net->scale[i];
+        if (count) dense_read_codes(tile, (const uint8_t *)p->inputs + row * p->row_numbers, r);
+        else dense_read_numbers(tile, row, r);
     }
-    size_t used = (size_t)tile->count * (size_t)width, whole = (size_t)tile->padded * (size_t)width;
-    memset(tile->work.inputs + used, 0, (whole - used) * sizeof(float));
+    if (count) {
+        memset(w->chosen + (size_t)tile->count * count, 0, padding * count * sizeof(int32_t));
+        memset(w->amounts + (size_t)tile->count * count, 0, padding * count * sizeof(float));
+    } else {
+        memset(w->inputs + (size_t)tile->count * width, 0, padding * width * sizeof(float));
+    }
 }
 
 static inline void dense_get_states(const DenseTile *tile) {
@@ -210,8 +227,36 @@ static inline void dense_go_back(const DenseTile *tile, float *sums) {
     }
 }
 
+/* Arithmetic with numbers below 1e-38 is a hundred times as slow, and gradients have them (the slope of a GELU far below 0):
+ * while a thread works on a pass they are 0. Returns what `dense_set_rounding` takes to undo it. */
+static inline uint64_t dense_flush_tiny(void) {
+#if defined(__x86_64__)
+    unsigned before = __builtin_ia32_stmxcsr();
+    __builtin_ia32_ldmxcsr(before | 0x8040); /* flush to zero, denormals are zero */
+    return before;
+#elif defined(__aarch64__)
+    uint64_t before;
+    __asm__ __volatile__("mrs %0, fpcr" : "=r"(before));
+    __asm__ __volatile__("msr fpcr, %0" : : "r"(before | (UINT64_C(1) << 24)));
+    return before;
+#else
+    return 0;
+#endif
+}
+
+static inline void dense_set_rounding(uint64_t before) {
+#if defined(__x86_64__)
+    __builtin_ia32_ldmxcsr((unsigned)before);
+#elif defined(__aarch64__)
+    __asm__ __volatile__("msr fpcr, %0" : : "r"(before));
+#else
+    (void)before;
+#endif
+}
+
 static void dense_chunks(void *context, int share) {
     DensePass *p = (DensePass *)context;
+    uint64_t rounding = dense_flush_tiny();
     DenseNet *net = p->net;
     DenseTile tile;
     tile.pass = p;
@@ -229,6 +274,7 @@ static void dense_chunks(void *context, int share) {
             if (sums) dense_go_back(&tile, sums);
         }
     }
+    dense_set_rounding(rounding);
 }
 
 /* ------------------------------------------------------------ the whole batch */
@@ -299,7 +345,7 @@ static inline void dense_gradient(const DenseNet *net, int index, float *d_weigh
     parts[number] = &net->head;
     const float *from = net->gradients;
     for (int i = 0; i < index; i++) from += dense_layer_gradient(parts[i]);
-    dense_layer_unpack(parts[index], index ? as_it_is : net->standard, from, d_weight, d_bias);
+    dense_layer_unpack(parts[index], index ? as_it_is : net->standard, from, index == 0 && net->codes.count, d_weight, d_bias);
 }
 
 #endif

@@ -26,6 +26,9 @@ typedef struct {
                       int width);
     void (*mingru)(float *gates, float *hidden, int rows, int width);
     void (*mingru_back)(float *gates, const float *before, float *d_hidden, int rows, int width);
+    void (*gather)(int rows, int columns, int numbers, const int32_t *index, const float *amount, const float *b,
+                   const float *start, float *c);
+    void (*scatter)(int rows, int columns, int numbers, const int32_t *index, const float *amount, const float *d, float *sums);
 } DenseSet;
 
 #if defined(__x86_64__)

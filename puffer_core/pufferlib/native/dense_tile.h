@@ -66,6 +66,46 @@ DENSE_TARGET static void DENSE(product)(int rows, int columns, int depth, const 
     }
 }
 
+/* c[rows, columns] = start + what the rows' codes choose: number k of row i adds amount times row index of b[., columns]. A row
+ * of inputs that are mostly 0 costs only those that are not. */
+DENSE_TARGET static void DENSE(gather)(int rows, int columns, int numbers, const int32_t *index, const float *amount,
+                                       const float *b, const float *start, float *c) {
+    const int wide = DENSE_LANES * DENSE_ROWS;
+    for (int i = 0; i < rows; i++, index += numbers, amount += numbers, c += columns) {
+        int j = 0;
+        for (; j + wide <= columns; j += wide) {
+            DENSE(Vector) sum[DENSE_ROWS];
+#pragma GCC unroll 16
+            for (int v = 0; v < DENSE_ROWS; v++) sum[v] = *(const DENSE(Vector) *)(start + j + v * DENSE_LANES);
+            for (int k = 0; k < numbers; k++) {
+                const float *from = b + (size_t)index[k] * (size_t)columns + j, times = amount[k];
+#pragma GCC unroll 16
+                for (int v = 0; v < DENSE_ROWS; v++) sum[v] += times * *(const DENSE(Vector) *)(from + v * DENSE_LANES);
+            }
+#pragma GCC unroll 16
+            for (int v = 0; v < DENSE_ROWS; v++) *(DENSE(Vector) *)(c + j + v * DENSE_LANES) = sum[v];
+        }
+        for (; j < columns; j += DENSE_LANES) {
+            DENSE(Vector) sum = *(const DENSE(Vector) *)(start + j);
+            for (int k = 0; k < numbers; k++)
+                sum += amount[k] * *(const DENSE(Vector) *)(b + (size_t)index[k] * (size_t)columns + j);
+            *(DENSE(Vector) *)(c + j) = sum;
+        }
+    }
+}
+
+/* The gradient of that: number k of row i adds amount times row i of d[rows, columns] to row index of `sums`. */
+DENSE_TARGET static void DENSE(scatter)(int rows, int columns, int numbers, const int32_t *index, const float *amount,
+                                        const float *d, float *sums) {
+    for (int i = 0; i < rows; i++, index += numbers, amount += numbers, d += columns) {
+        for (int k = 0; k < numbers; k++) {
+            float *to = sums + (size_t)index[k] * (size_t)columns, times = amount[k];
+            for (int j = 0; j < columns; j += DENSE_LANES)
+                *(DENSE(Vector) *)(to + j) += times * *(const DENSE(Vector) *)(d + j);
+        }
+    }
+}
+
 /* e^x for x in [-87, 0], to 2 units in the last place: 2^n e^r with |r| <= ln 2 / 2 and a polynomial for e^r (Cephes' expf). */
 DENSE_INLINE DENSE(Vector) DENSE(exp)(DENSE(Vector) x) {
     const float shift = 12582912.0f; /* 1.5 * 2^23: adding it leaves the nearest integer in the low bits */
@@ -227,7 +267,7 @@ DENSE_TARGET static void DENSE(add)(float *x, const float *y, size_t count) {
 
 static const DenseSet DENSE(set) = {
     DENSE(product), DENSE(activate), DENSE(multiply), DENSE(add), DENSE(add_rows), DENSE(lstm), DENSE(lstm_back),
-    DENSE(mingru), DENSE(mingru_back),
+    DENSE(mingru), DENSE(mingru_back), DENSE(gather), DENSE(scatter),
 };
 
 #undef DENSE_LANES

@@ -22,11 +22,10 @@ from pufferlib.errors import ConfigError, SpaceError
 from pufferlib.policies.images import NATURE_SIDE, ImageEncoder, image_layout, impala_stack, is_image, nature_stack
 from pufferlib.policies.layers import InputLinear, dense_stack, residual_stack
 from pufferlib.policies.multi_input import MultiInputEncoder
-from pufferlib.policies.observations import ObservationEncoder
+from pufferlib.policies.observations import Encode, ObservationEncoder
 from pufferlib.structure import structure_of
 
 EncoderName = Literal["auto", "mlp", "residual", "nature", "impala", "multi"]
-Encode = Literal["scale", "onehot"]
 
 
 @dataclass(frozen=True, kw_only=True)

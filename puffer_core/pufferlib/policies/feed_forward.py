@@ -8,8 +8,9 @@ from gymnasium import spaces
 from torch import Tensor, nn
 
 from pufferlib.policies.distributions import Distribution, LogStd
-from pufferlib.policies.encoders import Encode, EncoderName, EncoderSettings, build_encoder, update_statistics
+from pufferlib.policies.encoders import EncoderName, EncoderSettings, build_encoder, update_statistics
 from pufferlib.policies.layers import Heads
+from pufferlib.policies.observations import Encode
 
 
 class FeedForward(nn.Module):

@@ -7,8 +7,9 @@ from typing import Any
 from gymnasium import spaces
 
 from pufferlib.policies.distributions import LogStd
-from pufferlib.policies.encoders import Encode, EncoderSettings
+from pufferlib.policies.encoders import EncoderSettings
 from pufferlib.policies.feed_forward import FeedForward
+from pufferlib.policies.observations import Encode
 
 
 class MLP(FeedForward):

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import math
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 import torch
@@ -13,6 +12,9 @@ from torch import Tensor, nn
 from pufferlib.errors import ConfigError, SpaceError
 from pufferlib.structure import Leaf, structure_of
 
+Encode = Literal["scale", "onehot", "mixed"]
+MAX_MIXED_CODES = 32
+"""What has more values than this is a number rather than a code, to encode="mixed"."""
 MAX_ONEHOT_WIDTH = 65_536
 """A one-hot layer wider than this is surely a mistake (a space without a small highest code)."""
 MAX_CHOICE_WIDTH = 1024
@@ -26,24 +28,25 @@ class ObservationEncoder(nn.Module):
         highest code), so they lie in [-1, 1]; floats pass unchanged; choices (Discrete, MultiDiscrete) become one-hot.
     encode="onehot": every whole number becomes `high - low + 1` numbers, one of which is 1. A Box of floats is refused;
         floats beside whole numbers, in a structured space, pass unchanged.
+    encode="mixed": the same for whole numbers of at most MAX_MIXED_CODES values; those of more are scaled.
 
     The leaves of a structured space stand behind one another, in the space's order.
     """
 
-    def __init__(self, space: spaces.Box, encode: Literal["scale", "onehot"] = "scale") -> None:
+    def __init__(self, space: spaces.Box, encode: Encode = "scale") -> None:
         super().__init__()
         if not isinstance(space, spaces.Box):
             raise SpaceError(f"this policy reads Box observations, got {space}; write your own encoder for other spaces")
-        if encode not in ("scale", "onehot"):
-            raise ConfigError(f"encode must be scale or onehot, got {encode!r}")
+        if encode not in get_args(Encode):
+            raise ConfigError(f"encode must be one of {', '.join(get_args(Encode))}, got {encode!r}")
         self.structure = structure_of(space)
         leaves = [leaf for leaf in self.structure.leaves if leaf.size]
-        if encode == "onehot" and all(leaf.dtype.kind == "f" for leaf in leaves):
-            raise ConfigError(f"encode='onehot' needs integer observations, got {space.dtype}; use encode='scale'")
+        if encode != "scale" and all(leaf.dtype.kind == "f" for leaf in leaves):
+            raise ConfigError(f"encode={encode!r} needs integer observations, got {space.dtype}; use encode='scale'")
         parts = [_encoder(leaf, encode) for leaf in leaves]
         self.width = sum(part.width for part in parts)
-        if encode == "onehot" and self.width > MAX_ONEHOT_WIDTH:
-            raise ConfigError(f"encode='onehot' would make {self.width} inputs of {space}; at most {MAX_ONEHOT_WIDTH} go")
+        if encode != "scale" and self.width > MAX_ONEHOT_WIDTH:
+            raise ConfigError(f"encode={encode!r} would make {self.width} inputs of {space}; at most {MAX_ONEHOT_WIDTH} go")
         if len(parts) > 1 and not self.structure.is_bytes and all(isinstance(part, ScaleLeaf) for part in parts):
             parts = [_whole_row(parts)]  # faster than one by one
         self.parts: Any = nn.ModuleList(parts)
@@ -70,31 +73,52 @@ class ScaleLeaf(nn.Module):
 
 
 class OneHotLeaf(nn.Module):
-    """`sizes[i]` numbers for the i-th whole number, counted from `low[i]`."""
+    """For the i-th whole number `sizes[i]` numbers, counted from `low[i]`, one of which is 1; where there are more than `most`,
+    one number instead, the whole number times `factors[i]`."""
 
-    def __init__(self, leaf: Leaf, low: np.ndarray[Any, Any], sizes: np.ndarray[Any, Any]) -> None:
+    def __init__(self, leaf: Leaf, most: int | None = None) -> None:
         super().__init__()
-        self.leaf, self.width = leaf, int(sizes.sum())
+        low, sizes = leaf.low.reshape(-1).astype(np.int64), _sizes(leaf)
+        scaled = sizes > (2**31 if most is None else most)
+        low, sizes = np.where(scaled, 0, low), np.where(scaled, 1, sizes)
+        self.leaf, self.width, self.low, self.sizes = leaf, int(sizes.sum()), low, sizes
         first = np.concatenate([[0], np.cumsum(sizes)[:-1]]) - low
         self.offset: Tensor
         self.register_buffer("offset", torch.as_tensor(first, dtype=torch.int64), persistent=False)
+        self.factors: Tensor | None
+        """0 where a number becomes one-hot. None: all do."""
+        factors = leaf_scale(leaf) if scaled.any() else None
+        self.register_buffer("factors", None if factors is None else factors * torch.from_numpy(scaled), persistent=False)
 
     def forward(self, values: Tensor) -> Tensor:
-        index = values.reshape(values.shape[0], self.leaf.size).long() + self.offset
-        return torch.zeros(index.shape[0], self.width, device=index.device).scatter_(1, index, 1.0)
+        numbers = values.reshape(values.shape[0], self.leaf.size)
+        index, ones = numbers.long(), torch.ones((), device=numbers.device)
+        if self.factors is not None:
+            index = torch.where(self.factors > 0, 0, index)
+            ones = torch.where(self.factors > 0, numbers * self.factors, 1.0)
+        out = torch.zeros(index.shape[0], self.width, device=index.device)
+        return out.scatter_(1, index + self.offset, ones.expand(index.shape))
 
 
-def _encoder(leaf: Leaf, encode: str) -> ScaleLeaf | OneHotLeaf:
-    low, high = leaf.low.reshape(-1), leaf.high.reshape(-1)
+def _encoder(leaf: Leaf, encode: Encode) -> ScaleLeaf | OneHotLeaf:
     if leaf.dtype.kind == "f":
         return ScaleLeaf(leaf, leaf.size, None)
-    width = sum(int(b) - int(a) + 1 for a, b in zip(low, high, strict=True)) if encode == "onehot" or leaf.is_choice else math.inf
-    if encode == "onehot" and width > MAX_ONEHOT_WIDTH:
-        raise ConfigError(f"encode='onehot' would make {width} inputs of {leaf.space}; at most {MAX_ONEHOT_WIDTH} go")
-    if encode == "onehot" or width <= MAX_CHOICE_WIDTH:
-        whole = low.astype(np.int64)
-        return OneHotLeaf(leaf, whole, high.astype(np.int64) - whole + 1)
-    return ScaleLeaf(leaf, leaf.size, leaf_scale(leaf))
+    if encode == "scale" and not leaf.is_choice:
+        return ScaleLeaf(leaf, leaf.size, leaf_scale(leaf))
+    sizes = _sizes(leaf)
+    most = MAX_MIXED_CODES if encode == "mixed" else None
+    width = int(sizes.sum() if most is None else np.where(sizes > most, 1, sizes).sum())
+    if encode != "scale" and width > MAX_ONEHOT_WIDTH:
+        raise ConfigError(f"encode={encode!r} would make {width} inputs of {leaf.space}; at most {MAX_ONEHOT_WIDTH} go")
+    if (encode == "scale" and width > MAX_CHOICE_WIDTH) or (most is not None and (sizes > most).all()):
+        return ScaleLeaf(leaf, leaf.size, leaf_scale(leaf))
+    return OneHotLeaf(leaf, most)
+
+
+def _sizes(leaf: Leaf) -> np.ndarray[Any, Any]:
+    """int64[size]: how many values each whole number can have; above 2^31, that."""
+    pairs = zip(leaf.low.reshape(-1), leaf.high.reshape(-1), strict=True)
+    return np.array([min(int(high) - int(low) + 1, 2**31) for low, high in pairs], np.int64)
 
 
 def leaf_scale(leaf: Leaf) -> Tensor | None:

@@ -16,8 +16,9 @@ from torch import Tensor, nn
 from pufferlib.policies.attention import AttentionCore
 from pufferlib.policies.cores import GRUCore, LSTMCore, MinGRUCore, State
 from pufferlib.policies.distributions import Distribution, LogStd
-from pufferlib.policies.encoders import Encode, EncoderName, EncoderSettings, build_encoder, update_statistics
+from pufferlib.policies.encoders import EncoderName, EncoderSettings, build_encoder, update_statistics
 from pufferlib.policies.layers import Heads, check_count
+from pufferlib.policies.observations import Encode
 
 
 def map_state(function: Callable[..., Tensor], *states: State) -> State:

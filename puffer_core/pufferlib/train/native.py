@@ -54,7 +54,8 @@ def native_network(policy: nn.Module, distribution: Any, device: torch.device) -
         not any(_hooked(module) for module in policy.modules())
         and len(layers) <= _dense.MAX_LAYERS
         and cells <= _dense.MAX_CELLS
-        and max(widths) * _dense.CELLS.get(cell, 1) <= _dense.MAX_WIDTH
+        and max(widths) <= _dense.MAX_WIDTH
+        and widths[-1] * _dense.CELLS.get(cell, 1) <= _dense.MAX_WIDTH
         and (not cell or widths[-1] % _dense.CELL_WIDTH_UNIT == 0)
     )
     return NativeNetwork(made, distribution, layers, widths, cell, cells) if whole else None
@@ -87,10 +88,11 @@ class NativeNetwork:
         """Where each part of the network has its weights: (module, name of the matrix, name of the bias)."""
         self.gradients = [[torch.empty_like(getattr(module, name)) for name in names] for module, *names in self.parts]
         self.shapes = [gradient.shape for pair in self.gradients for gradient in pair]
-        self.net = _dense.Net(widths, self.outputs, cell, cells, torch.get_num_threads())
+        codes = (0, 0, 0)
         if isinstance(part, OneHotLeaf):
-            self.offsets = part.offset.contiguous()
-            self.net.read_codes(self.offsets.data_ptr(), self.numbers)
+            self.offsets, self.factors = part.offset, part.factors  # kept, as the kernels read them
+            codes = self.numbers, self.offsets.data_ptr(), 0 if self.factors is None else self.factors.data_ptr()
+        self.net = _dense.Net(widths, self.outputs, cell, cells, torch.get_num_threads(), "", codes)
         self._loaded: tuple[Any, ...] = ()
         """Addresses and versions of the weights that the kernels have."""
 

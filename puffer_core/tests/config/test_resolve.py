@@ -90,7 +90,8 @@ CLI = [
     (["--policy.name", "lsmt"], "", None, "lstm"),
     (["--policy.hidden-size", "32"], "policy.hidden_size", 32, ""),
     (["--policy.hiden-size", "32"], "", None, "--policy.hidden-size"),
-    (["--policy.encode", "onehot"], "policy.encode", "onehot", ""), (["--policy.encode", "two"], "", None, "scale, onehot"),
+    (["--policy.encode", "onehot"], "policy.encode", "onehot", ""),
+    (["--policy.encode", "two"], "", None, "scale, onehot, mixed"),
 ]  # fmt: skip
 
 

@@ -32,6 +32,12 @@ SEVERAL_DTYPES = structure_of(
 CASES = {
     "mlp": ("mlp", REALS, spaces.Discrete(3), {}),
     "onehot": ("mlp", spaces.Box(-1, 3, (4,), np.int8), spaces.Discrete(3), {"encode": "onehot"}),
+    "mixed": (
+        "mlp",
+        spaces.Box(np.array([0, 0, -2]), np.array([3, 200, 1]), dtype=np.int16),
+        spaces.Discrete(3),
+        {"encode": "mixed"},
+    ),
     "bytes": ("mlp", spaces.Box(0, 255, (2, 2), np.uint8), spaces.MultiDiscrete([2, 3]), {"num_layers": 1}),
     "parts": ("mlp", SEVERAL_DTYPES, spaces.Discrete(2), {}),
     "residual": ("residual", REALS, spaces.Box(-1, 1, (2,), np.float32), {"log_std": "output", "squash": True}),

@@ -88,8 +88,8 @@ class Case:
         x.backward(self.d_outputs[: len(x)].double())
         return x.detach(), [hidden.detach(), cell.detach()], [p.grad for p in (*weights, *biases)]  # type: ignore[misc]
 
-    def net(self, threads: int = 1, instructions: str = "") -> Any:
-        net = _dense.Net(self.widths, self.outputs, self.cell, self.cells, threads, instructions)
+    def net(self, threads: int = 1, instructions: str = "", codes: tuple[int, int, int] = (0, 0, 0)) -> Any:
+        net = _dense.Net(self.widths, self.outputs, self.cell, self.cells, threads, instructions, codes)
         self.load(net)
         return net
 
@@ -217,19 +217,24 @@ def test_samples_choose_the_rows_to_learn_from() -> None:
         assert_near(found, exact)
 
 
-def test_codes_are_one_hot_and_a_code_that_is_none_of_them_is_nothing() -> None:
-    case = Case([7, 32, 4], 90)
-    codes = torch.stack([torch.randint(0, 5, (90,)), torch.randint(0, 2, (90,))], 1).to(torch.uint8)
-    offsets = torch.tensor([0, 5])
-    onehot = torch.zeros(90, 7).scatter_(1, codes.long() + offsets, 1.0)
-    codes[4], onehot[4] = 250, 0  # an env that breaks its promise must not write elsewhere
-    case.inputs, case.scale = onehot, torch.ones(7)
-    net = case.net()
+@pytest.mark.parametrize("instructions", SETS)
+@pytest.mark.parametrize("memory", [{}, {"cell": "lstm", "cells": 1, "horizon": 3}])
+def test_codes_are_one_hot_or_scaled_and_a_code_that_is_none_of_them_is_nothing(
+    instructions: str, memory: dict[str, Any]
+) -> None:
+    case = Case([8, 144, 4], 90, **memory)  # 144: a whole block of columns and some
+    rows = len(case.inputs)
+    codes = torch.stack([torch.randint(0, high, (rows,)) for high in (5, 256, 2)], 1).to(torch.uint8)
+    offsets, factors = torch.tensor([0, 5, 6]), torch.tensor([0, 1 / 255, 0])
+    codes[4, 2] = 250  # an env that breaks its promise must not write elsewhere
+    read = torch.zeros(rows, 8)
+    read[:, :5] = nn.functional.one_hot(codes[:, 0].long(), 5)
+    read[:, 5] = codes[:, 1] / 255
+    read[:, 6], read[:, 7] = codes[:, 2] == 0, codes[:, 2] == 1
+    case.inputs, case.scale = read, torch.ones(8)
     outputs, _, gradients = case.exact()
-    case.inputs = codes
-    net.read_codes(offsets.data_ptr(), 2)
-    case.load(net)
-    case.widths = [2]  # numbers of a row
+    net = case.net(2, instructions, (3, offsets.data_ptr(), factors.data_ptr()))
+    case.inputs, case.widths = codes, [3]  # numbers of a row
     assert_near(case.forward(net), outputs)
     for found, exact in zip(case.backward(net), gradients, strict=True):
         assert_near(found, exact)

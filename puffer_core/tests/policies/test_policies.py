@@ -83,8 +83,23 @@ def test_codes_can_be_read_as_one_hot() -> None:
         ObservationEncoder(SEES, "onehot")
     with pytest.raises(ConfigError, match="encode"):
         ObservationEncoder(SEES, "embedding")  # type: ignore[arg-type]
+    with pytest.raises(ConfigError, match="mixed"):
+        ObservationEncoder(SEES, "mixed")
     with pytest.raises(SpaceError, match="Dict"):
         ObservationEncoder(spaces.Dict({}))  # type: ignore[arg-type]
+
+
+def test_codes_become_one_hot_and_amounts_are_scaled_in_one_row() -> None:
+    space = spaces.Box(np.array([0, -100, 3, 0]), np.array([2, 50, 34, 32]), dtype=np.int16)
+    encoder = ObservationEncoder(space, "mixed")
+    assert encoder.width == 3 + 1 + 32 + 1
+    out = encoder(torch.tensor([[1, -50, 3, 8]], dtype=torch.int16))[0].tolist()
+    assert out == pytest.approx([0, 1, 0, -0.5, 1, *[0] * 31, 0.25])
+    pixels = spaces.Box(0, 255, (7,), np.uint8)
+    image = torch.arange(7, dtype=torch.uint8)[None]
+    assert torch.equal(ObservationEncoder(pixels, "mixed")(image), ObservationEncoder(pixels)(image))
+    wide = ObservationEncoder(spaces.Box(0, np.iinfo(np.uint64).max, (1,), np.uint64), "mixed")
+    assert wide(torch.tensor([[2**63]], dtype=torch.uint64)).tolist() == [[0.5]]
 
 
 def test_layer_init_is_orthogonal_with_the_gain() -> None:

@@ -63,6 +63,10 @@ def train(trainer: PuffeRL, rollouts: int = 3) -> tuple[dict[str, float], dict[s
             "policy": {"name": "lstm", "hidden_size": 16, "encode": "onehot"},
             "minibatch_size": 32,
         },
+        {
+            "env": {"observation_space": spaces.Box(np.array([0, 0, 0]), np.array([7, 255, 1]), dtype=np.uint8)},
+            "policy": {"encode": "mixed", "hidden_size": 20},
+        },
         {"num_envs": 300, "minibatch_size": 3000},
         {"env": {"action_space": BOX}, "update_epochs": 2},
         {"env": {"action_space": BOX}, "policy": {"log_std": "output", "squash": True}},
