@@ -116,9 +116,9 @@ def draw(name: str, metric: str, target: dict[str, Any], curves: list[tuple[np.n
         axes.axhline(target["below"], color="black", linestyle=":", linewidth=0.8, label="upper limit")
     title = target["env"] if target["env"].endswith(name) else f"{target['env']} ({name})"
     axes.set(title=title, xlabel="agent-steps", ylabel=metric)
-    axes.set_ylim(
-        *((0, 1.02) if max(max(values) for _, values in curves) <= 1 and min(min(v) for _, v in curves) >= 0 else (None, None))
-    )
+    every = np.concatenate([values for _, values in curves])
+    if every.min() >= 0 and 0.3 <= every.max() <= 1:
+        axes.set_ylim(0, 1.02)
     axes.grid(alpha=0.3)
     axes.legend(loc="lower right")
     figure.tight_layout()
