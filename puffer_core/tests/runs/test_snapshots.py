@@ -13,7 +13,7 @@ from pufferlib.train import snapshots
 from pufferlib.train.snapshots import Recorder, check_recorder
 
 RECORDS = "import sys; open(sys.argv[1], 'w').write('frames')"
-FAILS = "import sys; print('a traceback'); sys.exit('puffer: this environment gives no frames\\n')"
+FAILS = "import sys; print('a traceback', flush=True); sys.exit('puffer: this environment gives no frames\\n')"
 HANGS = "import sys, time; open(sys.argv[1], 'w').write('half'); time.sleep(1000)"
 
 

@@ -28,7 +28,7 @@ def test_a_stack_of_frames_is_learnt_from():
     with_batches = cartpole(num_workers=2, batch_size=4, in_order=True)
     trainer = trainer_of(FrameStackObservation(NormalizeObservation(with_batches), 3))
     returns = [logs["environment/episode_return"] for logs in trainer if "environment/episode_return" in logs]
-    assert np.mean(returns[:5]) < 40 < 100 < np.mean(returns[-5:])
+    assert np.mean(returns[:5]) < 40 < 70 < np.mean(returns[-5:])
     trainer.close()
 
 
