@@ -133,18 +133,35 @@ def stepping(vec: Any, envs: int, batches: list[np.ndarray], anew: bool = False)
     return work, len(batches) * envs
 
 
+def taking_turns(vec: Any, batches: list[np.ndarray]) -> Work:
+    """The same by `recv` and `send`: a batch is sent on as soon as it is there, while others are stepped."""
+    turns = vec.num_envs // vec.agents_per_batch
+    vec.async_reset(seed=0)
+
+    def work() -> None:
+        for actions in batches:
+            for _ in range(turns):
+                vec.recv()
+                vec.send(actions[: vec.agents_per_batch])
+
+    return work, len(batches) * vec.num_envs
+
+
 def atari(rom: str, game: str) -> Iterator[str]:
     cores = available_cpus()
     envs = ENVS_PER_CORE * cores
     make = functools.partial(pufferlib.make, f"atari-{rom}", num_envs=envs)
     vecs = {
         "VecEnv, processes": make(num_workers=cores),
+        "VecEnv, processes, asynchronous": make(num_workers=2 * cores, batch_size=envs // (2 * cores)),
         "VecEnv, native": make(backend="native", backend_options={"num_threads": cores}),
         "Gymnasium's AsyncVectorEnv": gymnasium.vector.AsyncVectorEnv([functools.partial(preprocessed, game)] * envs),
     }
     batches = random_action_sets(vecs["VecEnv, processes"].single_action_space, envs, STEPS)
     fleet = Fleet(rom, cores, batches)
-    works = {"bare emulators": (fleet.work, STEPS * envs), **{name: stepping(vec, envs, batches) for name, vec in vecs.items()}}
+    works = {"bare emulators": (fleet.work, STEPS * envs)}
+    for name, vec in vecs.items():
+        works[name] = taking_turns(vec, batches) if name.endswith("asynchronous") else stepping(vec, envs, batches)
     yield from rows(f"atari-{rom}, {envs} envs on {cores} cores", works, "bare emulators")
     fleet.close()
     for vec in vecs.values():

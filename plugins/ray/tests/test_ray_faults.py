@@ -158,7 +158,7 @@ def test_a_module_that_a_node_lacks_is_named(ticking, on_ray, tmp_path, monkeypa
     monkeypatch.syspath_prepend(tmp_path)
     import only_here
 
-    with pytest.raises(WorkerError, match=r"worker 0.*ModuleNotFoundError: No module named 'only_here' in __init__"):
+    with pytest.raises(WorkerError, match=r"worker [01].*ModuleNotFoundError: No module named 'only_here' in __init__"):
         on_ray(only_here.Env)
 
 

@@ -126,7 +126,8 @@ class RayRun:
         packed, printed = self.ray.get(self.actor.results.remote(), timeout=ANSWER_S * 10)
         self.log_file.write_bytes(printed)
         with tarfile.open(fileobj=io.BytesIO(packed)) as archive:
-            archive.extractall(self.run_dir, filter="data")
+            careful: Any = {"filter": "data"} if hasattr(tarfile, "data_filter") else {}  # Python 3.10.12, 3.11.4 and later
+            archive.extractall(self.run_dir, **careful)
 
     def stop(self) -> None:
         """Ask it to end its step, save and end."""
