@@ -95,7 +95,7 @@ class OneHotLeaf(nn.Module):
         index, ones = numbers.long(), torch.ones((), device=numbers.device)
         if self.factors is not None:
             index = torch.where(self.factors > 0, 0, index)
-            ones = torch.where(self.factors > 0, numbers * self.factors, 1.0)
+            ones = torch.where(self.factors > 0, numbers.float() * self.factors, 1.0)
         out = torch.zeros(index.shape[0], self.width, device=index.device)
         return out.scatter_(1, index + self.offset, ones.expand(index.shape))
 
