@@ -5,8 +5,9 @@ python benchmarks/ocean.py --save       also write docs/results/ocean.toml, from
 
 One core does the bare loop and the serial VecEnv. `2 threads` is what two cores do, in serial VecEnvs: with the same rows between
 them, and with as many rows each as the one had. The first is less for games of a few nanoseconds a row, whose batches are over
-before the two have met. `malloc` counts the allocations of the game's own code while the bare loop steps. All figures of a row are measured within seconds of each other, each
-the best of several windows. Where other programs run, `chrt --fifo 10` (as root) keeps them off the core meanwhile.
+before the two have met. `malloc` counts the allocations of the game's own code while the bare loop steps. All figures of a row
+are measured within seconds of each other, each the best of several windows. Where other programs run, `chrt --fifo 10` (as root)
+keeps them off the core meanwhile.
 """
 
 from __future__ import annotations

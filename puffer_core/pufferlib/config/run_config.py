@@ -24,13 +24,15 @@ TABLES = ("vec", "train", "policy", "schedule", "self_play", "wrappers", "logger
 _FLAT = frozenset({"hidden_size", "num_layers", "encode", "standardise", "log_std", "squash"})
 _IMAGE = frozenset({"hidden_size", "num_layers", "log_std", "squash"})
 _MULTI = _IMAGE | {"standardise", "cnn_width", "embedding_size"}
-_RECURRENT = _FLAT | _MULTI | {"encoder"}
+_ENTITIES = _IMAGE | {"standardise", "entities"}
+_RECURRENT = _FLAT | _MULTI | _ENTITIES | {"encoder"}
 BUILT_IN_POLICIES: dict[str, frozenset[str]] = {
     "mlp": _FLAT,
     "residual": _FLAT,
     "nature": _IMAGE,
     "impala": _IMAGE | {"cnn_width"},
     "multi": _MULTI,
+    "entities": _ENTITIES,
     "lstm": _RECURRENT,
     "gru": _RECURRENT,
     "mingru": _RECURRENT | {"core_layers"},
@@ -90,7 +92,7 @@ class PolicyConfig:
     """The network, by its registered name, and what its constructor takes beside the two spaces."""
 
     name: str = "mlp"
-    """mlp, residual, nature, impala, multi, lstm, gru, mingru, attention, independent, or another that `puffer plugins` lists."""
+    """mlp, residual, nature, impala, multi, entities, lstm, gru, mingru, attention, independent, or one of `puffer plugins`."""
     kwargs: dict[str, Any] = field(default_factory=dict)
 
 
@@ -102,7 +104,7 @@ class BuiltInPolicy:
     """Width of every hidden layer and of the recurrent state. auto: the policy's own default, as for the settings below."""
     num_layers: int | None = None
     """Hidden layers of the encoder; residual: its blocks."""
-    encoder: Literal["mlp", "residual", "nature", "impala", "multi"] | None = None
+    encoder: Literal["mlp", "residual", "nature", "impala", "multi", "entities"] | None = None
     """What lstm, gru, mingru and attention see with. auto: a CNN for images, multi for parts with an image, else mlp."""
     core_layers: int | None = None
     """Recurrent layers of mingru, blocks of attention."""
@@ -118,6 +120,8 @@ class BuiltInPolicy:
     """Multiplies the channels of impala."""
     embedding_size: int | None = None
     """Numbers for each Discrete in multi."""
+    entities: Any = None
+    """Where entities reads sets: [[first, count, size], ...] in numbers of a row. auto: every Box of two axes."""
     log_std: Literal["parameter", "output"] | None = None
     """A Box's standard deviations: free parameters, or outputs of the network."""
     squash: bool | None = None

@@ -62,6 +62,9 @@ def pufferlib_policies() -> Iterable[PolicySpec]:
             "multi", target="pufferlib.policies.feed_forward:MultiInput", summary="Dict observations, an encoder for each part"
         ),
         PolicySpec(
+            "entities", target="pufferlib.policies.feed_forward:Entities", summary="Sets, in any order (Zaheer et al. 2017)"
+        ),
+        PolicySpec(
             "lstm", target="pufferlib.policies.recurrent:LSTM", summary="A long short-term memory (Hochreiter & Schmidhuber 1997)"
         ),
         PolicySpec("gru", target="pufferlib.policies.recurrent:GRU", summary="A gated recurrent unit (Cho et al. 2014)"),

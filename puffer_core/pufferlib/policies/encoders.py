@@ -7,11 +7,13 @@
 | `nature` | one image of at least 36 x 36 | three convolutions (Mnih et al. 2015) |
 | `impala` | one image | three stages of residual convolutions (Espeholt et al. 2018) |
 | `multi` | a structured space, part by part | an encoder for each part, joined by GELU layers |
+| `entities` | sets, and numbers beside them | one network for all of a set, their maximum, GELU layers |
 | `auto` | | an image: nature, or impala if it is smaller; several parts, one of them an image: multi; else mlp |
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
@@ -19,13 +21,14 @@ from gymnasium import spaces
 from torch import Tensor, nn
 
 from pufferlib.errors import ConfigError, SpaceError
+from pufferlib.policies.entities import EntityEncoder
 from pufferlib.policies.images import NATURE_SIDE, ImageEncoder, image_layout, impala_stack, is_image, nature_stack
 from pufferlib.policies.layers import InputLinear, dense_stack, residual_stack
 from pufferlib.policies.multi_input import MultiInputEncoder
 from pufferlib.policies.observations import Encode, ObservationEncoder
 from pufferlib.structure import structure_of
 
-EncoderName = Literal["auto", "mlp", "residual", "nature", "impala", "multi"]
+EncoderName = Literal["auto", "mlp", "residual", "nature", "impala", "multi", "entities"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,6 +41,7 @@ class EncoderSettings:
     standardise: bool = True
     cnn_width: int = 1
     embedding_size: int = 16
+    entities: Sequence[Sequence[int]] | None = None
 
 
 def build_encoder(name: EncoderName, space: spaces.Box, settings: EncoderSettings) -> tuple[nn.Module, nn.Sequential]:
@@ -58,6 +62,9 @@ def build_encoder(name: EncoderName, space: spaces.Box, settings: EncoderSetting
         return encoder, stack(encoder.width, size, layers, standardise=settings.standardise and settings.encode == "scale")
     if settings.encode != "scale":
         raise ConfigError(f"encode={settings.encode!r} is for the encoders mlp and residual, not for {name}")
+    if name == "entities":
+        encoder = EntityEncoder(space, size, entities=settings.entities, standardise=settings.standardise)
+        return encoder, dense_stack(encoder.width, size, layers)
     if name == "multi":
         encoder = MultiInputEncoder(
             space, size, embedding_size=settings.embedding_size, cnn_width=settings.cnn_width, standardise=settings.standardise
@@ -91,7 +98,7 @@ def only_image(space: spaces.Box) -> Any:
 
 def update_statistics(encoder: Any, body: nn.Sequential, observations: Tensor) -> None:
     """Take observations [n, *shape] into what inputs are standardised by, where the network does so."""
-    if isinstance(encoder, MultiInputEncoder):
+    if isinstance(encoder, (MultiInputEncoder, EntityEncoder)):
         encoder.update(observations)
     elif isinstance(body[0], InputLinear):
         body[0].update(encoder(observations))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from gymnasium import spaces
@@ -84,3 +85,17 @@ class MultiInput(FeedForward):
             embedding_size=embedding_size,
         )  # fmt: skip
         super().__init__(observation_space, action_space, "multi", settings, log_std, squash)
+
+
+class Entities(FeedForward):
+    """Numbers and sets of entities, see `EntityEncoder`, then `num_layers` GELU layers."""
+
+    def __init__(
+        self, observation_space: spaces.Box, action_space: spaces.Space[Any], *, hidden_size: int = 128, num_layers: int = 2,
+        entities: Sequence[Sequence[int]] | None = None, standardise: bool = True, log_std: LogStd = "parameter",
+        squash: bool = False,
+    ) -> None:  # fmt: skip
+        settings = EncoderSettings(
+            hidden_size=hidden_size, num_layers=num_layers, entities=entities, standardise=standardise
+        )  # fmt: skip
+        super().__init__(observation_space, action_space, "entities", settings, log_std, squash)

@@ -6,7 +6,7 @@ the state is set back to the initial one before the step is read.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -98,11 +98,12 @@ class LSTM(Recurrent):
     def __init__(
         self, observation_space: spaces.Box, action_space: spaces.Space[Any], *, hidden_size: int = 128, num_layers: int = 1,
         encoder: EncoderName = "auto", encode: Encode = "scale", standardise: bool = True, cnn_width: int = 1,
-        embedding_size: int = 16, log_std: LogStd = "parameter", squash: bool = False,
+        embedding_size: int = 16, entities: Sequence[Sequence[int]] | None = None, log_std: LogStd = "parameter",
+        squash: bool = False,
     ) -> None:  # fmt: skip
         settings = EncoderSettings(
             hidden_size=hidden_size, num_layers=num_layers, encode=encode, standardise=standardise, cnn_width=cnn_width,
-            embedding_size=embedding_size,
+            embedding_size=embedding_size, entities=entities,
         )  # fmt: skip
         check_count("hidden_size", hidden_size)
         core = LSTMCore(hidden_size, hidden_size)
@@ -115,11 +116,12 @@ class GRU(Recurrent):
     def __init__(
         self, observation_space: spaces.Box, action_space: spaces.Space[Any], *, hidden_size: int = 128, num_layers: int = 1,
         encoder: EncoderName = "auto", encode: Encode = "scale", standardise: bool = True, cnn_width: int = 1,
-        embedding_size: int = 16, log_std: LogStd = "parameter", squash: bool = False,
+        embedding_size: int = 16, entities: Sequence[Sequence[int]] | None = None, log_std: LogStd = "parameter",
+        squash: bool = False,
     ) -> None:  # fmt: skip
         settings = EncoderSettings(
             hidden_size=hidden_size, num_layers=num_layers, encode=encode, standardise=standardise, cnn_width=cnn_width,
-            embedding_size=embedding_size,
+            embedding_size=embedding_size, entities=entities,
         )  # fmt: skip
         check_count("hidden_size", hidden_size)
         core = GRUCore(hidden_size, hidden_size)
@@ -132,11 +134,12 @@ class MinGRU(Recurrent):
     def __init__(
         self, observation_space: spaces.Box, action_space: spaces.Space[Any], *, hidden_size: int = 128, num_layers: int = 1,
         core_layers: int = 1, encoder: EncoderName = "auto", encode: Encode = "scale", standardise: bool = True,
-        cnn_width: int = 1, embedding_size: int = 16, log_std: LogStd = "parameter", squash: bool = False,
+        cnn_width: int = 1, embedding_size: int = 16, entities: Sequence[Sequence[int]] | None = None,
+        log_std: LogStd = "parameter", squash: bool = False,
     ) -> None:  # fmt: skip
         settings = EncoderSettings(
             hidden_size=hidden_size, num_layers=num_layers, encode=encode, standardise=standardise, cnn_width=cnn_width,
-            embedding_size=embedding_size,
+            embedding_size=embedding_size, entities=entities,
         )  # fmt: skip
         check_count("hidden_size", hidden_size)
         core = MinGRUCore(hidden_size, core_layers)
@@ -149,12 +152,12 @@ class Attention(Recurrent):
     def __init__(
         self, observation_space: spaces.Box, action_space: spaces.Space[Any], *, hidden_size: int = 128, num_layers: int = 1,
         core_layers: int = 1, num_heads: int = 4, window: int = 16, encoder: EncoderName = "auto", encode: Encode = "scale",
-        standardise: bool = True, cnn_width: int = 1, embedding_size: int = 16, log_std: LogStd = "parameter",
-        squash: bool = False,
+        standardise: bool = True, cnn_width: int = 1, embedding_size: int = 16, entities: Sequence[Sequence[int]] | None = None,
+        log_std: LogStd = "parameter", squash: bool = False,
     ) -> None:  # fmt: skip
         settings = EncoderSettings(
             hidden_size=hidden_size, num_layers=num_layers, encode=encode, standardise=standardise, cnn_width=cnn_width,
-            embedding_size=embedding_size,
+            embedding_size=embedding_size, entities=entities,
         )  # fmt: skip
         check_count("hidden_size", hidden_size)
         core = AttentionCore(hidden_size, core_layers, num_heads, window)

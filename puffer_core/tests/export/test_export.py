@@ -47,10 +47,11 @@ CASES = {
     "nature": ("nature", spaces.Box(0, 255, (36, 37, 3), np.uint8), spaces.Discrete(3), {}),
     "impala": ("impala", spaces.Box(0, 1, (2, 11, 9), np.float32), spaces.Discrete(3), {}),
     "multi": ("multi", SEVERAL_DTYPES, spaces.Discrete(3), {}),
+    "entities": ("entities", spaces.Box(-1, 1, (5, 3)), spaces.Discrete(3), {}),
     "attention": ("attention", REALS, spaces.Discrete(3), {"window": 3}),
     "independent": ("independent", REALS, spaces.Discrete(3), {"agents": 2, "base": "lstm"}),
 }
-NOT_FLAT = ("multi", "attention", "independent")
+NOT_FLAT = ("multi", "entities", "attention", "independent")
 
 
 def case(name):
@@ -99,8 +100,8 @@ def assert_same(policy, observation_space, action_space, run, rows=8):
 
 EVERY = [("flat", name) for name in CASES if name not in NOT_FLAT]
 EVERY += [("torchscript", name) for name in CASES if name not in ("parts", "multi")]
-EVERY += [("pt2", name) for name in ("mlp", "parts", "lstm", "impala", "independent")]
-EVERY += [("onnx", name) for name in ("mlp", "lstm", "mingru")]
+EVERY += [("pt2", name) for name in ("mlp", "parts", "lstm", "impala", "entities", "independent")]
+EVERY += [("onnx", name) for name in ("mlp", "lstm", "mingru", "entities")]
 
 
 @pytest.mark.parametrize(("format", "name"), EVERY)
@@ -229,7 +230,7 @@ def test_what_computes_something_else_is_an_error_and_is_not_written(wrong, tmp_
 @pytest.mark.parametrize("name", NOT_FLAT)
 def test_what_the_flat_format_does_not_know_is_named(name, tmp_path):
     policy, *spaces_of_env = case(name)
-    with pytest.raises(ExportError, match=r"flat format .*(MultiInputEncoder|AttentionCore|Independent).*onnx"):
+    with pytest.raises(ExportError, match=r"flat format .*(MultiInputEncoder|EntityEncoder|AttentionCore|Independent).*onnx"):
         export_policy(policy, *spaces_of_env, tmp_path / "p", "flat")
 
 

@@ -31,6 +31,7 @@ PARTS = spaces.Dict(
         "x": spaces.Box(-1, 1, (2,)),
     }
 )
+SETS = spaces.Dict({"cars": spaces.Box(-1, 1, (5, 3)), "own": spaces.Box(-1, 1, (2,)), "signs": spaces.Box(-1, 1, (4, 2))})
 SMALL: dict[str, Any] = {"hidden_size": 16}
 
 
@@ -57,7 +58,10 @@ CASES = {
     "nature": Case("nature", PIXELS, SMALL),
     "impala": Case("impala", TILES, SMALL),
     "multi": Case("multi", PARTS, SMALL),
+    "entities": Case("entities", SETS, SMALL),
+    "entities in a flat row": Case("entities", VECTOR, {**SMALL, "entities": [[0, 2, 2]]}),
     "lstm": Case("lstm", VECTOR, SMALL),
+    "lstm on entities": Case("lstm", SETS, {**SMALL, "encoder": "entities"}),
     "lstm on nature": Case("lstm", PIXELS, SMALL),
     "gru": Case("gru", VECTOR, SMALL),
     "gru on residual": Case("gru", VECTOR, {**SMALL, "encoder": "residual"}),
@@ -69,7 +73,9 @@ CASES = {
     "independent lstms": Case("independent", VECTOR, {**SMALL, "agents": 3, "base": "lstm"}),
 }
 assert {case.name for case in CASES.values()} == set(BUILT_IN_POLICIES), "every policy has a case"
-RECURRENT = [name for name, case in CASES.items() if case.name not in ("mlp", "residual", "nature", "impala", "multi")]
+RECURRENT = [
+    name for name, case in CASES.items() if case.name not in ("mlp", "residual", "nature", "impala", "multi", "entities")
+]
 ACTIONS = {
     "discrete": spaces.Discrete(4),
     "multi-discrete": spaces.MultiDiscrete([2, 5]),

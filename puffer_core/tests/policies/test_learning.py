@@ -117,6 +117,21 @@ def test_multi_input_joins_an_image_and_a_code() -> None:
     assert reward > 0.9
 
 
+def nearest(rng: np.random.Generator, rows: int) -> tuple[Any, Any]:
+    """Up to 16 others, each a bearing and a distance in any order: on which side is the nearest?"""
+    others = np.stack([rng.uniform(-1, 1, (rows, 16)), rng.uniform(0.1, 1, (rows, 16))], axis=2)
+    others[rng.random((rows, 16)) < 0.5] = 0
+    distances = np.where(others[:, :, 1] > 0, others[:, :, 1], np.inf)
+    return others, (others[np.arange(rows), distances.argmin(1), 0] > 0).astype(np.int64)
+
+
+def test_what_is_learnt_of_one_entity_holds_for_all() -> None:
+    """A network of its own for each place has to learn sixteen times."""
+    env = [quiz(spaces.Box(-1, 1, (16, 2)), spaces.Discrete(2), nearest) for _ in range(2)]
+    (_, sets), (_, flat) = trained(env[0], "entities", 20_000), trained(env[1], "mlp", 20_000)
+    assert sets > 0.9 > 0.85 > flat
+
+
 def test_residual_blocks_learn_parity() -> None:
     def question(rng: np.random.Generator, rows: int) -> tuple[Any, Any]:
         bits = rng.integers(0, 2, (rows, 3))
