@@ -81,10 +81,15 @@ def settings_class(schema: Schema, config: RunConfig, extra: dict[str, str], tab
     parts += [(name, Annotated[str, tyro.conf.arg(help=text)], field(default="")) for name, text in extra.items()]
     parts += [(name, type(table), field(default_factory=partial(replace, table))) for name, table in tables.items()]
 
-    named = [("name", str, field(default=config.policy.name))]
-    policy = make_dataclass("Policy", named, bases=(BuiltInPolicy,), kw_only=True)
-    known = {part.name for part in fields(BuiltInPolicy)}
+    known = [part.name for part in fields(BuiltInPolicy)]
     kwargs = {key: value for key, value in config.policy.kwargs.items() if key in known}
+    own: list[Any] = [("name", str, field(default=config.policy.name))]
+    for name in known:
+        setting = schema.settings[f"policy.{name}"]
+        if setting.kind.name == "any":  # tyro would make a flag of each part of a list
+            value = kwargs.pop(name, None)
+            own.append((name, *documented(setting, None if value is None else str(value))))
+    policy = make_dataclass("Policy", own, bases=(BuiltInPolicy,), kw_only=True)
     parts += [
         ("vec", type(config.vec), field(default_factory=lambda: replace(config.vec))),
         ("train", type(config.train), field(default_factory=lambda: replace(config.train))),

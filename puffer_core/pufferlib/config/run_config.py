@@ -120,7 +120,7 @@ class BuiltInPolicy:
     """Multiplies the channels of impala."""
     embedding_size: int | None = None
     """Numbers for each Discrete in multi."""
-    entities: Any = None
+    entities: Any | None = None
     """Where entities reads sets: [[first, count, size], ...] in numbers of a row. auto: every Box of two axes."""
     log_std: Literal["parameter", "output"] | None = None
     """A Box's standard deviations: free parameters, or outputs of the network."""

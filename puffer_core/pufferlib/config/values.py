@@ -80,10 +80,10 @@ def from_text(kind: Kind, text: str) -> Any:
 
 def from_toml(kind: Kind, value: Any) -> Any:
     """The value that a TOML value stands for, by the same rules. Raises ValueError that says what is expected."""
-    if kind.name == "any":
-        return value
     if kind.optional and value == AUTO:
         return None
+    if kind.name == "any":
+        return value
     if kind.name == "bool" and isinstance(value, (bool, int)) and value in (0, 1):
         return bool(value)
     if kind.name in ("int", "float") and isinstance(value, (int, float)) and not isinstance(value, bool):

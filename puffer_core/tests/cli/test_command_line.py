@@ -163,7 +163,7 @@ def test_plugins_shows_versions_records_and_failures(capsys, monkeypatch):
     code, out, _ = puffer(capsys, "plugins")
     assert code == 0
     failed = "broken  (pufferlib-broken 0.3)  FAILED"
-    for text in ("ocean", "envs (", "ocean-squared", "policies (10): attention, gru, ", failed, "magic"):
+    for text in ("ocean", "envs (", "ocean-squared", "policies (11): attention, entities, gru, ", failed, "magic"):
         assert text in out, text
     assert all(len(line) <= 110 for line in out.splitlines())
 
