@@ -25,7 +25,7 @@ from common import HERE, bare_c_loop, best_rates, machine, native_class, random_
 from pufferlib.native import NativeEnv
 
 ROWS = 4096
-WINDOW_S = 0.2
+WINDOW_S, WINDOWS = 0.2, 8
 RESULTS = HERE.parent / "docs" / "results" / "ocean.toml"
 COLUMNS = (
     "game", "agents a world", "bare C, M/s", "VecEnv, M/s", "VecEnv / bare", "peer, M/s", "VecEnv / peer", "bar, M/s",
@@ -54,7 +54,7 @@ def measure(game: str) -> dict[str, float]:
     two: dict[str, Any] = {"backend": "threads", "num_workers": 2}
     settings = {"serial": {"backend": "serial"}, "threads": two, "twice": {**two, "num_envs": 2 * worlds}}
     envs = {name: pufferlib.make(f"ocean-{game}", **{"num_envs": worlds, "seed": 1, **more}) for name, more in settings.items()}
-    rates = best_rates({name: (stepping(env), env.num_agents) for name, env in envs.items()}, WINDOW_S)
+    rates = best_rates({name: (stepping(env), env.num_agents) for name, env in envs.items()}, WINDOW_S, WINDOWS)
     for env in envs.values():
         env.close()
     return {

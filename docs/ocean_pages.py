@@ -163,7 +163,7 @@ def speeds() -> str:
         known = peers.get(game, {})
         against = [f"{m['vec'] / known[who]:.2f}" if who in known else "-" for who in ("peer", "bar")]
         rates = (f"{m['bare'] / 1e6:.2f}", f"{m['vec'] / 1e6:.2f}", f"{m['vec'] / m['bare']:.2f}")
-        rest = (f"{m['threads2'] / m['vec']:.2f}", f"{m['twice2'] / m['vec']:.2f}", f"{m['bytes']:,}", str(m["mallocs"]))
+        rest = (f"{m['threads2'] / m['vec']:.2f}", f"{m['bytes']:,}", str(m["mallocs"]))
         rows.append((f"[{game}](../ocean/{game}.md)", str(m["agents"]), *rates, *against, *rest))
     head = (
         "game",
@@ -174,7 +174,6 @@ def speeds() -> str:
         "VecEnv / peer",
         "VecEnv / bar",
         "2 threads / serial",
-        "4096 rows each",
     )
     return f"{measured['machine']}\n\n{table((*head, 'bytes a world', 'malloc'), rows)}\n"
 
