@@ -44,7 +44,7 @@ def test_wilsons_interval_by_hand():
 def test_a_game_moves_points_from_one_side_to_the_other(a, b, score, k):
     new_a, new_b = elo.after_game(a, b, score, k)
     assert new_a + new_b == pytest.approx(a + b)
-    assert abs(new_a - a) <= k
+    assert abs(new_a - a) <= k + 1e-9  # a sum of some thousands is rounded
     assert (new_a - a) * (score - elo.expected_score(a, b)) >= 0
 
 
