@@ -18,7 +18,7 @@ from typing import Any
 
 from pufferlib.config.files import read_toml
 from pufferlib.config.resolve import base_settings, resolve, schema_for
-from pufferlib.config.run_config import SWEEP_TABLE, Given, RunConfig, Schema, merge, settings_of
+from pufferlib.config.run_config import FEED_FORWARD_POLICIES, SWEEP_TABLE, Given, RunConfig, Schema, merge, settings_of
 from pufferlib.errors import ConfigError
 from pufferlib_sweep.settings import CHANGEABLE, SweepConfig
 
@@ -153,7 +153,7 @@ class Trials:
             left_out.add("train.horizon")
         if config.vec.num_workers or config.vec.batch_size or config.vec.envs_per_worker:
             left_out.add("vec.num_envs")
-        if config.policy.name not in ("mlp", "residual", "nature", "impala", "multi", "entities") or config.train.prio_alpha:
+        if config.policy.name not in FEED_FORWARD_POLICIES or config.train.prio_alpha:
             left_out |= {"train.horizon", "train.minibatch_size"}  # these learn from whole segments: not every pair fits
         space = {name: self.absolute(name, table) for name, table in space.items() if name not in left_out}
         rate = space.get("train.learning_rate")

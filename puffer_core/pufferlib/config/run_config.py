@@ -40,6 +40,8 @@ BUILT_IN_POLICIES: dict[str, frozenset[str]] = {
     "independent": _RECURRENT | {"core_layers", "num_heads", "window", "agents", "base"},
 }
 """The core's own policies, with the settings that each takes; known without importing torch."""
+FEED_FORWARD_POLICIES = frozenset(name for name, settings in BUILT_IN_POLICIES.items() if "encoder" not in settings)
+"""Those of them that have no memory, and learn from single steps rather than whole segments."""
 MOST_NAMES = 16
 """A table with more settings is not listed in an error."""
 RECORD_TABLE = "run"

@@ -63,7 +63,7 @@ class EntityEncoder(nn.Module):
             is_other[each.first : each.end] = False
         self.others: Tensor
         self.register_buffer("others", is_other.nonzero().flatten(), persistent=False)
-        self.base = dense_stack(len(self.others), hidden_size, 1, standardise=standardise) if len(self.others) else None
+        self.base: Any = dense_stack(len(self.others), hidden_size, 1, standardise=standardise) if len(self.others) else None
         base_size, entity_size = (hidden_size if self.base else 0), max(hidden_size // 8, LEAST_SIZE)
         self.networks: Any = nn.ModuleList(SetNetwork(s, base_size, entity_size, standardise) for s in self.sets)
         self.width = base_size + entity_size * len(self.sets)
@@ -86,7 +86,7 @@ class EntityEncoder(nn.Module):
             return
         flat = self.flat(observations)
         if self.base is not None:
-            self.base[0].update(flat[:, self.others])  # type: ignore[operator]
+            self.base[0].update(flat[:, self.others])
         for network in self.networks:
             entities, is_there = network.entities(flat)
             network.first.update(entities[is_there])
@@ -119,7 +119,7 @@ class SetNetwork(nn.Module):
 def box_sets(encoder: ObservationEncoder) -> tuple[EntitySet, ...]:
     """The Boxes of two axes of what `encoder` flattens."""
     found, first = [], 0
-    for leaf, width in encoder.leaf_widths():
+    for leaf, width in encoder.leaf_widths:
         if isinstance(leaf.space, spaces.Box) and len(leaf.shape) == 2:
             found.append(EntitySet(first, *leaf.shape))
         first += width

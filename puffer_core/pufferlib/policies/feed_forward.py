@@ -95,7 +95,5 @@ class Entities(FeedForward):
         entities: Sequence[Sequence[int]] | None = None, standardise: bool = True, log_std: LogStd = "parameter",
         squash: bool = False,
     ) -> None:  # fmt: skip
-        settings = EncoderSettings(
-            hidden_size=hidden_size, num_layers=num_layers, entities=entities, standardise=standardise
-        )  # fmt: skip
+        settings = EncoderSettings(hidden_size=hidden_size, num_layers=num_layers, entities=entities, standardise=standardise)
         super().__init__(observation_space, action_space, "entities", settings, log_std, squash)

@@ -47,14 +47,11 @@ class ObservationEncoder(nn.Module):
         self.width = sum(part.width for part in parts)
         if encode != "scale" and self.width > MAX_ONEHOT_WIDTH:
             raise ConfigError(f"encode={encode!r} would make {self.width} inputs of {space}; at most {MAX_ONEHOT_WIDTH} go")
-        self._widths = [(leaf, part.width) for leaf, part in zip(leaves, parts, strict=True)]
+        self.leaf_widths = [(leaf, part.width) for leaf, part in zip(leaves, parts, strict=True)]
+        """Each leaf, and how many of the numbers are its."""
         if len(parts) > 1 and not self.structure.is_bytes and all(isinstance(part, ScaleLeaf) for part in parts):
             parts = [_whole_row(parts)]  # faster than one by one
         self.parts: Any = nn.ModuleList(parts)
-
-    def leaf_widths(self) -> list[tuple[Leaf, int]]:
-        """Each leaf, and how many of the numbers are its."""
-        return self._widths
 
     def forward(self, observations: Tensor) -> Tensor:
         """observations: [rows, *shape]. Returns float32 [rows, width]."""

@@ -69,6 +69,13 @@ def test_help_of_train_shows_every_setting(capsys):
     assert "│ --env." not in out
 
 
+def test_help_shows_a_list_as_one_flag_with_the_presets_value(capsys):
+    _, out, _ = puffer(capsys, "train", "ocean-drive", "--help")
+    shown = " ".join(out.split())
+    assert "--policy.entities {auto}|VALUE" in shown and "[[8, 12, 7], [156, 32, 4]]" in shown
+    assert "--policy.entities." not in shown
+
+
 def test_help_of_train_with_an_env_shows_its_arguments(capsys):
     code, out, _ = puffer(capsys, "train", "ocean-squared", "--help")
     assert code == 0

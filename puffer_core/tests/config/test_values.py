@@ -60,6 +60,7 @@ def test_text_is_refused_with_itself_in_the_message(kind, text):
     [
         (INT, 1e6, 1_000_000), (INT, 7, 7), (FLOAT, 3, 3.0), (BOOL, True, True), (BOOL, 0, False), (TEXT, "007", "007"),
         (Kind("int", optional=True), "auto", None), (Kind("texts"), ["a", "b"], ["a", "b"]), (ANY, {"x": [1]}, {"x": [1]}),
+        (Kind("any", optional=True), "auto", None), (Kind("any", optional=True), [[8, 12, 7]], [[8, 12, 7]]),
     ],
 )  # fmt: skip
 def test_toml_value_is_taken(kind, given_value, value):

@@ -12,7 +12,7 @@ import torch
 from gymnasium import spaces
 
 import pufferlib
-from pufferlib.config.run_config import BUILT_IN_POLICIES
+from pufferlib.config.run_config import BUILT_IN_POLICIES, FEED_FORWARD_POLICIES
 from pufferlib.policies import build_policy
 from pufferlib.policies.recurrent import map_state, reset_state, unroll
 
@@ -73,9 +73,7 @@ CASES = {
     "independent lstms": Case("independent", VECTOR, {**SMALL, "agents": 3, "base": "lstm"}),
 }
 assert {case.name for case in CASES.values()} == set(BUILT_IN_POLICIES), "every policy has a case"
-RECURRENT = [
-    name for name, case in CASES.items() if case.name not in ("mlp", "residual", "nature", "impala", "multi", "entities")
-]
+RECURRENT = [name for name, case in CASES.items() if case.name not in FEED_FORWARD_POLICIES]
 ACTIONS = {
     "discrete": spaces.Discrete(4),
     "multi-discrete": spaces.MultiDiscrete([2, 5]),

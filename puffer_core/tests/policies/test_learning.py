@@ -129,7 +129,7 @@ def test_what_is_learnt_of_one_entity_holds_for_all() -> None:
     """A network of its own for each place has to learn sixteen times."""
     env = [quiz(spaces.Box(-1, 1, (16, 2)), spaces.Discrete(2), nearest) for _ in range(2)]
     (_, sets), (_, flat) = trained(env[0], "entities", 20_000), trained(env[1], "mlp", 20_000)
-    assert sets > 0.9 > 0.85 > flat
+    assert sets > 0.9 and flat < 0.8
 
 
 def test_residual_blocks_learn_parity() -> None:
